@@ -14,6 +14,7 @@ from symgrad.ir.collector import without_collection
 from symgrad.ir.dims import GUESS
 from symgrad.ir.errors import GraphError, RewriteError
 from symgrad.ir.graph import Graph
+from symgrad.ir.messages import telling
 from symgrad.ir.node import Variable
 from symgrad.ir.telling import timed
 from symgrad.ir.types import whole
@@ -40,6 +41,7 @@ from symgrad.runtime.question import Updates, asked, stateful
 from symgrad.runtime.threads import MOST_THREADS, available
 
 
+@telling
 def compile(
     inputs: Any,
     outputs: Any,
@@ -77,8 +79,8 @@ def compile(
     With the extra `jax`, `jax` gives the graph to XLA, by JAX, for a `device`: `"gpu"`, `"gpu:1"`,
     `"cpu"`, None for JAX's own choice. Variables then stay on the device from call to call, and
     whoever reads them fetches them; results are NumPy arrays, or JAX's from `program.on_device(…)`.
-    Their memory is not donated, which would save 2 to 7 % of a small net's step: a step that fails
-    could not leave them as they were.
+    Their memory is not donated, since a step that fails could not leave them as they were: of a
+    variable of 128 KiB or more on a processor, that of the value before the present one is.
     Each combination of sizes is compiled again. `shard={"N": 4}` gives each of four devices of that
     kind an even part of the inputs that have the dimension N. What fails (an index, a matrix, a
     probability) is told as by NumPy, and changes nothing. A few ops, such as the normal law and

@@ -54,9 +54,9 @@ OTHER_NAMES = {
     "cumsum": "sg.cumulative_sum", "arctan2": "sg.atan2", "svd": "write sg.linalg.svd",
     "Linear": "sg.nn.Linear", "Adam": "sg.optim.Adam", "gelu": "sg.nn.gelu", "i0": "sg.special.i0",
     "argwhere": "sg.nonzero(x, size", "array": "sg.constant", "jit": "sg.compile", "cat": "concat",
-    "Tensor": "sg.Node", "shape": "np.shape", "placehodler": "there is sg.placeholder",
+    "Tensor": "sg.constant(value)", "shape": "np.shape", "placehodler": "there is sg.placeholder",
     "gradients": "write sg.grad(", "reduce_mean": "write sg.mean", "shared": "write sg.variable(",
-    "layers": "there is",
+    "layers": "there is", "GradientTape": "sg.grad(loss, wrt)", "functional": "sg.nn.relu(x)",
 }  # fmt: skip
 
 
@@ -141,6 +141,14 @@ def test_what_is_often_written_is_answered_with_what_was_meant():
         r"sg\.reshape\(x, shape\)": lambda: x.view(3, 1),
         r"w\.value = array": lambda: x.assign(3),
         r"left open, a name such as 'N', not None": lambda: sg.placeholder("x", (None, 3)),
+        r"'x' float32\[N, 3\] .*no function.*sg\.compile\(inputs, node\)\(array\)": lambda: x(1),
+        r"'Adam\.step' .* is a node.*updates=optimizer\.updates\(loss\)": lambda: sg.optim.Adam(
+            [sg.variable("w", 1.0)]
+        ).step(),
+        r"with a small v: sg\.variable\('w', value\)": lambda: sg.Variable("w", 1.0),
+        r"by its name and its first value": lambda: sg.Variable(initial_value=1.0),
+        r"function .* is no array.*; call it, on nodes: f\(x\)": lambda: sg.compile(x, lambda x: x),
+        r"a scalar has no samples.*sg\.grad\(loss, wrt\)": lambda: sg.gradient(sg.sum(x), x),
     }
     for message, call in calls.items():
         with pytest.raises(sg.SymgradError, match=message):
@@ -149,11 +157,80 @@ def test_what_is_often_written_is_answered_with_what_was_meant():
 
 def test_what_optimisers_of_others_have_is_told():
     adam = sg.optim.Adam([sg.variable("w", 1.0)])
-    said = {"zero_grad": "gradients are nodes", "minimize": "optimizer.updates", "nothing": "'$"}
+    said = {
+        "zero_grad": "gradients are nodes", "minimize": "optimizer.updates", "nothing": "'$",
+        "init": "there from the start",
+    }  # fmt: skip
     for name, told in said.items():
         with pytest.raises(AttributeError, match=f"Adam has no attribute '{name}.*{told}"):
             getattr(adam, name)
+    with pytest.raises(AttributeError, match=r"SGD has no attribute 'step'.*updates\(loss\)"):
+        sg.optim.SGD(adam.parameters, 0.1).step()
     assert copy.deepcopy(adam).variables[0].name == "w.Adam.mean"
+
+
+def test_what_modules_of_others_have_is_told_and_errors_of_properties_are_their_own():
+    net = sg.nn.Linear(3, 4, key=KEY)
+    said = {
+        "state_dict": r"sg\.save_state", "to": "device='gpu'", "weights": r"net\.parameters\(\)",
+        "fit": r"sg\.fit\(step, …\)", "nothing": "'$",
+    }  # fmt: skip
+    for name, told in said.items():
+        with pytest.raises(
+            AttributeError, match=f"'Linear' object has no attribute '{name}.*{told}"
+        ):
+            getattr(net, name)
+
+    class Own(sg.nn.Module):
+        @property
+        def weights(self):
+            return self.missing
+
+        def fit(self):
+            return 3
+
+    assert Own().fit() == 3
+    with pytest.raises(AttributeError, match="'Own' object has no attribute 'missing'"):
+        Own().weights  # noqa: B018
+
+
+def test_arguments_that_do_not_fit_are_answered_with_what_does():
+    x = matrix()
+    y, f = sg.sum(x), lambda x: sg.sum(x * x)
+    calls = {
+        r"^compile: missing .*'outputs'.*compile\(\[x\], y\)\(array\).* it is comp": lambda: (
+            sg.compile(x)
+        ),
+        r"^compile: .*unexpected .*'mode'; it is": lambda: sg.compile(x, y, mode="fast"),
+        r"^grad: missing .*call the function: grad\(f\(x\), x\)": lambda: sg.grad(f)(x),
+        r"^grad: missing a required argument: 'wrt'; it is": lambda: sg.grad(y),
+        r"^value_and_grad: .*value_and_grad\(f\(x\), x\)": lambda: sg.value_and_grad(f),
+        r"^cond: too many.*lambda: f\(x\)": lambda: sg.cond(y > 0, f, f, x),
+        r"^fori: too many.* it is fori\(n, body, init\)": lambda: sg.fori(0, 3, f, x),
+        r"^SGD: missing a required argument: 'lr'; it is SGD\(parameters, lr": lambda: sg.optim.SGD(
+            [sg.variable("w", 1.0)]
+        ),
+        r"^Adam: missing .*'parameters'; it is Adam": lambda: sg.optim.Adam(params=[]),
+        r"^scan: missing .*'init'": lambda: sg.scan(f),
+        r"^while_loop: missing": lambda: sg.while_loop(f),
+        r"^sum: .*'dim'; NumPy's word for it is axis; it is sum": lambda: sg.sum(x, dim=0),
+        r"^x\.sum: .*NumPy's word for it is keepdims; it is x\.sum\(axis": lambda: x.sum(
+            keepdim=True
+        ),
+        r"^softmax: .*word for it is axis": lambda: sg.softmax(x, dim=1),
+    }
+    for message, call in calls.items():
+        with pytest.raises(TypeError, match=message):
+            call()
+    with pytest.raises(sg.ShapeError, match=r"after it; .*; it calls body\(i, carry\)"):
+        sg.fori(3, lambda carry, i: carry * 2, x)
+    with pytest.raises(TypeError, match=r"^own fault"):
+        sg.fori(3, _at_fault, x)
+    assert float(sg.fori(3, lambda i, c: c + i, sg.constant(0.0))) == 3
+
+
+def _at_fault(i, carry):
+    raise TypeError("own fault")
 
 
 def _power(x: sg.Var) -> sg.Rewrite:

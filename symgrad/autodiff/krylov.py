@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from symgrad.autodiff.transforms import jvp
+from symgrad.ir.arraylike import is_function
 from symgrad.ir.errors import DtypeError, GradientError, GraphError, ShapeError
 from symgrad.ir.node import Node, as_node, describe
 from symgrad.ir.origin import inner_name, traced
@@ -98,7 +99,7 @@ def _of_vectors(method: str, name: str, f: Any, like: Node) -> Callable[[Node], 
     def apply(v: Node) -> Node:
         x = reshape(v, like.shape)
         with calling(method, f"{name}(x)", x=[x]):
-            image = as_node(f(x) if callable(f) else f @ x)
+            image = as_node(f(x) if is_function(f) else f @ x)
         if image.type != x.type:
             raise ShapeError(f"x is {x.type!r}, and {name}(x) is {image.type!r}")
         return _flat(image)

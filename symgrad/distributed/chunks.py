@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.distributed.files import Array, InFile, Source, opened, parquet
+from symgrad.ir.arraylike import is_function
 from symgrad.ir.errors import FeedError
 from symgrad.ir.types import DType, whole
 
@@ -143,7 +144,7 @@ def chunks(*, rows: Any = ROWS, **sources: Any) -> Chunks:
 
 def _source(name: str, value: Any) -> Source:
     base: Any = getattr(value, "base", None)
-    if isinstance(value, tuple) and len(value) == 2 and callable(value[0]):
+    if isinstance(value, tuple) and len(value) == 2 and is_function(value[0]):
         return _made(name, value[0], value[1])
     if _is_path(value):
         return opened(name, os.fspath(value))

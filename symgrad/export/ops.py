@@ -220,21 +220,45 @@ class Ops(Elementwise):
         return self.emit("Concat", *taps, axis=-1)
 
     def convolve(self, x, w, *, node, stride, dilation):
-        """x and w lie as in `ops/conv/kernels.py`; ONNX has the batch first."""
-        a, b = node.inputs
-        others = range(3, a.ndim - 1)
-        groups, filters, *kernel, channels = b.shape
-        x = self.emit("Transpose", x, perm=[a.ndim - 1, 0, 2, 1, *others])
-        x = self._grouped(x, [a.shape[-1], groups * channels, a.shape[1], *a.shape[3:-1]])
-        w = self.emit("Transpose", w, perm=[0, 1, b.ndim - 1, *range(2, b.ndim - 1)])
+        y = self._convolved("Conv", x, w, node, node.inputs[0], stride, dilation)
+        return self._inward(y, node)
+
+    def convolve_inputs(self, y, w, *, node, sizes, stride, dilation):
+        """Zeros for what a convolution in strides has not read of x are `output_padding`."""
+        images, weights = node.inputs
+        kernel = weights.shape[2:-1]
+        more = [
+            s - ((n - 1) * step + by * (k - 1) + 1)
+            for s, n, step, by, k in zip(
+                sizes, (images.shape[1], *images.shape[3:-1]), stride, dilation, kernel, strict=True
+            )
+        ]
+        if not all(isinstance(m, int) for m in more):
+            raise self.refused("it adds so many zeros as a named size says")
+        x = self._convolved(
+            "ConvTranspose", y, w, node, images, stride, dilation, output_padding=more
+        )
+        return self._inward(x, node)
+
+    def _convolved(self, op, x, w, node, images, stride, dilation, **attrs):
+        """Images and weights lie as in `ops/conv/kernels.py`; ONNX has the batch first."""
+        groups, filters, *kernel, channels = node.inputs[1].shape
+        others = range(3, images.ndim - 1)
+        x = self.emit("Transpose", x, perm=[images.ndim - 1, 0, 2, 1, *others])
+        shape = images.shape
+        x = self._grouped(x, [shape[-1], groups * shape[2], shape[1], *shape[3:-1]])
+        w = self.emit("Transpose", w, perm=[0, 1, len(kernel) + 2, *range(2, len(kernel) + 2)])
         w = self._grouped(w, [groups * filters, channels, *kernel])
-        y = self.emit(
-            "Conv", x, w, group=groups, strides=list(stride), dilations=list(dilation),
-            kernel_shape=list(kernel),
+        return self.emit(
+            op, x, w, group=groups, strides=list(stride), dilations=list(dilation),
+            kernel_shape=list(kernel), **attrs,
         )  # fmt: skip
-        places = [node.shape[1], *node.shape[3:-1]]
-        y = self._grouped(y, [a.shape[-1], groups, filters, *places])
-        return self.emit("Transpose", y, perm=[1, 3, 2, *range(4, 3 + len(places)), 0])
+
+    def _inward(self, y, node):
+        """The result as a node has it: groups, rows, channels, other places, the batch."""
+        groups, rows, channels, *others, batch = node.shape
+        y = self._grouped(y, [batch, groups, channels, rows, *others])
+        return self.emit("Transpose", y, perm=[1, 3, 2, *range(4, node.ndim), 0])
 
     def _grouped(self, x, shape):
         return self.emit("Reshape", x, self.sizes(shape), allowzero=1)

@@ -13,8 +13,9 @@ Dtype: TypeAlias = np.dtype[Any]
 NO_KERNEL: Mapping[str, str] = {
     "Acos": "float64", "Acosh": "float64", "ArgMax": "int16 uint16 uint32 uint64",
     "ArgMin": "int16 uint16 uint32 uint64", "Asin": "float64", "Asinh": "float64",
-    "Atan": "float64", "Atanh": "float64", "Conv": "float64", "Cosh": "float64",
-    "CumSum": "uint32 uint64", "Det": "float64", "Erf": "float64", "LeakyRelu": "float64",
+    "Atan": "float64", "Atanh": "float64", "Conv": "float64",
+    "ConvTranspose": "float64", "Cosh": "float64", "CumSum": "uint32 uint64",
+    "Det": "float64", "Erf": "float64", "LeakyRelu": "float64",
     "Max": "int16 uint16", "Min": "int16 uint16", "Pad": "int16 uint16",
     "ReduceL2": "uint32 uint64", "ReduceLogSumExp": "uint32 uint64", "ReduceMax": "uint32 uint64",
     "ReduceMin": "uint32 uint64", "ReduceProd": "uint32 uint64", "ReduceSum": "uint32 uint64",

@@ -14,6 +14,7 @@ import numpy as np
 
 from symgrad.ir.errors import DtypeError, ShapeError, UnsupportedError
 from symgrad.ir.masked import reduced
+from symgrad.ir.messages import telling_methods
 from symgrad.ir.op import REGISTRY
 from symgrad.ir.operators import call
 from symgrad.ir.types import as_dtype
@@ -31,6 +32,14 @@ NO_METHODS: Mapping[str, str] = MappingProxyType(
         "requires_grad_": "a gradient is by what you ask for: sg.grad(loss, wrt)",
         "get_value": "the value of a variable is w.value",
         "set_value": "write w.value = array",
+        "add_": "a node is frozen; write x = x + y",
+        "clone": "a node is frozen, and needs no copy; write x",
+        "permute": "write sg.permute_dims(x, axes)",
+        "dim": "write x.ndim",
+        "cpu": "a node has no memory; the result of a program is an array of NumPy's",
+        "block_until_ready": "a node has no memory; the result of a program is an array, and there",
+        "run": "write sg.compile(inputs, x), and call it",
+        "assign_add": "write in a program sg.compile(…, updates={w: w + change})",
         "assign": "write w.value = array, or in a program sg.compile(…, updates={w: next})",
         "eval": "write sg.compile(inputs, x), and call it",
         "float": "write sg.astype(x, 'float32')",
@@ -71,6 +80,7 @@ def missing(name: str) -> str:
     return f"a node has no attribute {name!r}" + (f"; {hint}" if hint else "")
 
 
+@telling_methods
 class ArrayMethods:
     """Mixin of the methods of NumPy's arrays, with NumPy's arguments."""
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -41,6 +42,11 @@ def describe(node: Node) -> str:
     return f"{name[:60]} {node.type!r}{place}"
 
 
+def is_function(value: object) -> TypeGuard[Callable[..., Any]]:
+    """Whether a user's value is to be called, which a node is only to be told what to write."""
+    return callable(value) and not isinstance(value, ArrayLike)
+
+
 class ArrayLike(Displayed):
     """The conversions of the array API standard, for nodes without placeholders.
 
@@ -72,6 +78,16 @@ class ArrayLike(Displayed):
         if copy is False:
             raise ArgumentError("a node's value is computed: it cannot be had without a copy")
         return np.array(self._value(_BY_NUMPY), dtype=dtype)
+
+    if not TYPE_CHECKING:  # which would take a node for a function
+
+        def __call__(self, *args: Any, **named: Any) -> NoReturn:
+            fed = ", ".join(["array"] * (len(args) + len(named)) or ["…"])
+            raise UnsupportedError(
+                f"{describe(self)} is a node, and no function; compile it, and call the program: "
+                f"sg.compile(inputs, node)({fed}). A step of training is a call of one, too: "
+                "sg.compile(inputs, loss, updates=optimizer.updates(loss))"
+            )
 
     def __bool__(self) -> bool:
         return bool(self._scalar("biufc", "bool", _BY_CHOICE))

@@ -60,6 +60,8 @@ def as_array_mend(value: Any, dtype: Any = "float64") -> str:
             mend += f", of columns of numbers; {listed} is none: encode it, or leave it out"
     elif hasattr(kind, "to_dataarray"):
         mend = "dataset['name'], one of its variables"
+    elif callable(value) and not isinstance(value, type):
+        return "; call it, on nodes: f(x)"
     else:
         return ""
     return f"; give its array: {mend}"

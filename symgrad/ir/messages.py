@@ -4,19 +4,35 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, NoReturn
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial, wraps
+from types import MappingProxyType
+from typing import Any, NamedTuple, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
 
-from symgrad.ir.arraylike import ArrayLike, describe
+from symgrad.ir.arraylike import ArrayLike, describe, is_function
 from symgrad.ir.errors import AllocationError, ArgumentError, SymgradError, short
 from symgrad.ir.evaluate import KINDS, SMALLER, said
 from symgrad.ir.op import REGISTRY
 from symgrad.ir.origin import current_origin, raised_elsewhere
 
 _PLACE = re.compile(r"\n  (built|applied) at ")
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
 MOST_SHOWN = 6  # of the elements of a list
+# What to write where the arguments do not fit, by function.
+HINTS: Mapping[str, str] = MappingProxyType(
+    {
+        "compile": "first come the placeholders, then what is computed: compile([x], y)(array)",
+        "cond": "its functions take nothing, and use the nodes around them: lambda: f(x)",
+    }
+)
+# Words of others for arguments that NumPy has.
+WORDS: Mapping[str, str] = MappingProxyType(
+    {"axes": "axis", "dim": "axis", "dims": "axis", "keep_dims": "keepdims", "keepdim": "keepdims"}
+)
 
 
 def explained(error: Exception, name: str, operands: Sequence[Any]) -> Exception:
@@ -70,13 +86,76 @@ def signature_text(function: Callable[..., Any]) -> str:
     return str(inspect.Signature(plain))
 
 
-def misfit(function: Callable[..., Any], name: str, error: Exception, args: Sequence[Any]) -> str:
-    """The message about arguments that do not fit a function: how to write what came too many."""
+def check_arguments(
+    function: Callable[..., Any], name: str, args: Sequence[Any], named: Mapping[str, Any]
+) -> None:
+    """Raise a `TypeError` that shows the function's signature if the arguments do not fit it."""
+    try:
+        inspect.signature(function).bind(*args, **named)
+    except TypeError as error:
+        raise TypeError(_misfit(function, name, error, args, named)) from None
+
+
+def telling(function: Callable[P, R]) -> Callable[P, R]:
+    """The same function; arguments that do not fit it are answered with what it takes."""
+
+    @wraps(function)
+    def called(*args: P.args, **named: P.kwargs) -> R:
+        try:
+            return function(*args, **named)
+        except TypeError as error:
+            if not isinstance(error, SymgradError):
+                check_arguments(function, function.__name__.rstrip("_"), args, named)
+            raise
+
+    return called
+
+
+def telling_methods(of: type[T]) -> type[T]:
+    """The same class; arguments that do not fit a method are answered in the same way."""
+    for name, method in list(vars(of).items()):
+        if inspect.isfunction(method) and not name.startswith("_"):
+            setattr(of, name, telling_method(method, f"x.{name}"))
+    return of
+
+
+def telling_method(method: Callable[..., Any], name: str = "") -> Callable[..., Any]:
+    """As `telling`, for a method that is called by this name, or by that of its class."""
+
+    @wraps(method)
+    def called(self: Any, *args: Any, **named: Any) -> Any:
+        try:
+            return method(self, *args, **named)
+        except TypeError as error:
+            if not isinstance(error, SymgradError):
+                check_arguments(partial(method, self), name or type(self).__name__, args, named)
+            raise
+
+    return called
+
+
+def _misfit(
+    function: Callable[..., Any],
+    name: str,
+    error: Exception,
+    args: Sequence[Any],
+    given: Collection[str] = (),
+) -> str:
+    """The message about arguments that do not fit a function: how to write what was meant.
+
+    `given` are the names of those that were given by name.
+    """
     parameters = inspect.signature(function).parameters.values()
     places = [p for p in parameters if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]
     named = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
     several = any(p.kind is p.VAR_POSITIONAL for p in places)
-    hint = ""
+    hint = f"; {HINTS[name]}" if name in HINTS and "unexpected" not in str(error) else ""
+    if args and is_function(args[0]) and places and places[0].name in ("loss", "output", "outputs"):
+        hint = f"; it takes nodes, so call the function: {name}(f(x), x)"
+    ours = {p.name for p in parameters}
+    for theirs, word in WORDS.items():
+        if theirs in given and word in ours:
+            hint = f"; NumPy's word for it is {word}"
     if named and not several and len(args) > len(places):
         wanted = [n for n in ("dtype", "key") if n in named] or named
         typed = isinstance(args[-1], (str, np.dtype, type)) and "dtype" in wanted

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from functools import wraps
 from operator import attrgetter, is_
 from threading import RLock
 from types import ModuleType
@@ -19,7 +20,6 @@ from symgrad.ir.arraylike import describe as describe
 from symgrad.ir.at import At
 from symgrad.ir.dims import Dim, Shape, Size
 from symgrad.ir.errors import (
-    DtypeError,
     GraphError,
     MissingError,
     ShapeError,
@@ -33,7 +33,7 @@ from symgrad.ir.operators import Operators, call
 from symgrad.ir.origin import Origin, current_origin, refuse_side_effect
 from symgrad.ir.schema import schema_of
 from symgrad.ir.types import DType, TensorType, Type
-from symgrad.ir.values import ArrayData, Cell, lost_in_cast, weak_data
+from symgrad.ir.values import ArrayData, Cell, converted, weak_data
 from symgrad.ir.walk import GraphLike, topological
 
 Attrs = tuple[tuple[str, Any], ...]
@@ -235,6 +235,15 @@ class Variable(Node):
 
     __slots__ = ()
 
+    if not TYPE_CHECKING:  # which has the signature of a node's
+
+        @wraps(Node.__init__)
+        def __init__(self, *args: Any, **named: Any) -> None:
+            if named or len(args) != 5 or not isinstance(args[0], Op):
+                made = "a variable is made by its name and its first value, with a small v"
+                raise UnsupportedError(f"{made}: sg.variable('w', value)")
+            super().__init__(*args)
+
     def _copied(self, inputs: tuple[Node, ...]) -> Node:
         array = self.cell.array
         cell = new_cell(None if array is None else array.copy())
@@ -263,17 +272,7 @@ class Variable(Node):
         refuse_side_effect(f"the variable {self.name!r} is set")
         weak = _is_weak(value) and np.result_type(self.dtype, value) == self.dtype
         data = ArrayData(value, self.dtype if weak else None).array
-        misfit = (
-            f"the variable {self.name!r} is {self.type!r}; "
-            f"a value of {TensorType(data.shape, data.dtype)!r} does not fit"
-        )
-        if data.shape != self.shape:
-            raise ShapeError(misfit)
-        if not np.can_cast(data.dtype, self.dtype, "safe"):
-            raise DtypeError(f"{misfit}; convert it: value.astype({self.dtype.name!r})")
-        made = data.astype(self.dtype)
-        if fault := lost_in_cast(data, made, exact=True):
-            raise DtypeError(f"the variable {self.name!r} is {self.type!r}: {fault}")
+        made = converted(data, self.tensor, f"the variable {self.name!r}")
         with self.cell.lock:
             self.cell.content = made
 

@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from symgrad.ir.digest import blake2b
-from symgrad.ir.errors import DtypeError, SymbolicError, SymgradError, short
+from symgrad.ir.errors import DtypeError, ShapeError, SymbolicError, SymgradError, short
 from symgrad.ir.foreign import as_array_mend, by_dlpack
 from symgrad.ir.types import KINDS, DType, TensorType, as_dtype
 
@@ -158,6 +158,21 @@ def lost_in_cast(array: np.ndarray[Any, DType], made: np.ndarray[Any, DType], ex
     place = tuple(int(i) for i in np.argwhere(lost)[0])
     where = f" at {place}" if place else ""
     return f"{array[place]}{where} becomes {made[place]}"
+
+
+def converted(
+    data: np.ndarray[Any, DType], wanted: TensorType, what: str
+) -> np.ndarray[Any, DType]:
+    """A copy of the data, of a type. Raises `ShapeError` or `DtypeError` where it does not fit."""
+    misfit = f"{what} is {wanted!r}; a value of {TensorType(data.shape, data.dtype)!r} does not fit"
+    if data.shape != wanted.shape:
+        raise ShapeError(misfit)
+    if not np.can_cast(data.dtype, wanted.dtype, "safe"):
+        raise DtypeError(f"{misfit}; convert it: value.astype({wanted.dtype.name!r})")
+    made = data.astype(wanted.dtype)
+    if fault := lost_in_cast(data, made, exact=True):
+        raise DtypeError(f"{what} is {wanted!r}: {fault}")
+    return made
 
 
 class Cell:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.ir.arraylike import is_function
 from symgrad.ir.errors import DtypeError, UnsupportedError
 from symgrad.ir.types import DType, as_dtype
 
@@ -31,7 +32,7 @@ def floats(dtype: Any) -> DType:
 
 def called(value: Any, name: str) -> Callable[..., Any]:
     """Something to call with a node; raises for a class of modules that has no instance yet."""
-    if isinstance(value, type) or not callable(value):
+    if isinstance(value, type) or not is_function(value):
         hint = "; unpack it: Sequential(*layers)" if isinstance(value, (list, tuple)) else ""
         raise UnsupportedError(f"{name} is a module or a function, not {value!r}{hint}")
     found: Callable[..., Any] = value

@@ -24,6 +24,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from symgrad import random
+from symgrad.ir.arraylike import is_function
 from symgrad.ir.errors import ShapeError, UnsupportedError
 from symgrad.ir.node import Node, Variable
 from symgrad.nn.checks import floats, given
@@ -49,7 +50,7 @@ def initial(
     >>> initial("xavier_uniform", sg.random.key(0), (2, 3), (2, 3)).shape
     (2, 3)
     """
-    if callable(init):
+    if is_function(init):
         found = np.asarray(init(key, shape, dtype), dtype)
         if found.shape != shape:
             raise ShapeError(f"the initialiser gave the shape {found.shape}, not {shape}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Protocol, Self, TypeVar, cast
 
 import numpy as np
@@ -13,7 +12,7 @@ from symgrad.autodiff.custom.function import Function, SavesTensors
 from symgrad.autodiff.custom.traced import replaced
 from symgrad.ir.errors import GradientError, GraphError, ShapeError, SymgradError, UnsupportedError
 from symgrad.ir.leaf_ops import VARIABLE
-from symgrad.ir.messages import refuse
+from symgrad.ir.messages import refuse, telling_method
 from symgrad.ir.node import Node, Variable, as_node, give_name, leaf, new_cell
 from symgrad.ir.origin import built_as, current_origin, scope
 from symgrad.ir.updates import variable_behind
@@ -30,7 +29,7 @@ from symgrad.nn.tree import (
     substitute,
 )
 from symgrad.nn.updates import carried
-from symgrad.ops.declare import NodeLike, check_arguments, explaining
+from symgrad.ops.declare import NodeLike, explaining
 from symgrad.ops.identity import optimization_barrier, stop_gradient, with_update
 from symgrad.ops.leaves import variable
 from symgrad.testing.gradients import Report, check_grads
@@ -111,7 +110,7 @@ class Module(SavesTensors, Summarized):
         """Arguments that an `__init__` does not take are told with what it takes."""
         super().__init_subclass__(**options)
         for name in vars(cls).keys() & {"__init__"}:
-            setattr(cls, name, _explained(cls.__init__))
+            setattr(cls, name, telling_method(cls.__init__))
 
     def __call__(self: _Forward[P, R], *args: P.args, **options: P.kwargs) -> R:
         """The graph of `forward`.
@@ -365,19 +364,6 @@ class Module(SavesTensors, Summarized):
         # To show a module gives no names: it may be a part of another that is yet to be shown.
         listed = [f"{path}: {v.type!r}" for v, path in found.items()]
         return f"{type(self).__name__}({', '.join(listed)})"
-
-
-def _explained(init: Callable[..., None]) -> Callable[..., None]:
-    @wraps(init)
-    def made(self: Any, *args: Any, **options: Any) -> None:
-        try:
-            init(self, *args, **options)
-        except TypeError as error:
-            if not isinstance(error, SymgradError):
-                check_arguments(partial(init, self), type(self).__name__, args, options)
-            raise
-
-    return made
 
 
 def _in_double(p: Variable) -> Variable:

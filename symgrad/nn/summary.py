@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from math import prod
 from typing import Any, NamedTuple
 
+from symgrad.ir.arraylike import is_function
 from symgrad.ir.formats.text import type_text
 from symgrad.ir.graph import is_leaf
 from symgrad.ir.node import Node, Variable
@@ -105,7 +106,7 @@ def _held(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     elif isinstance(value, dict):
         for key, inner in value.items():
             yield from _held(f"{name}.{key}", inner)
-    elif callable(value) and not isinstance(value, (Node, type)):
+    elif is_function(value) and not isinstance(value, type):
         yield name, value
 
 

@@ -7,11 +7,19 @@ from collections.abc import Container, Iterable, Iterator, Mapping, MutableMappi
 from contextlib import suppress
 from copy import copy
 from functools import partial
-from types import CellType, FunctionType, GeneratorType, MethodType, NoneType
-from typing import Any
+from types import (
+    CellType,
+    FunctionType,
+    GeneratorType,
+    MappingProxyType,
+    MethodType,
+    NoneType,
+)
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from symgrad.ir.arraylike import is_function
 from symgrad.ir.errors import GraphError
 from symgrad.ir.graph import is_input
 from symgrad.ir.node import Node, Variable, describe
@@ -26,8 +34,38 @@ ONCE = (GeneratorType, map, filter, zip)
 NUMBERS = (np.ndarray, np.generic, bool, int, float, complex, NoneType)
 
 
+_ON_DEVICE = "a program has a device: sg.compile(…, backend='jax', device='gpu')"
+_SAVED = "write sg.save_state(path, net) and sg.load_state(path, net)"
+_TRAINED = (
+    "write step = sg.compile([x, y], loss, updates=optimizer.updates(loss)), and sg.fit(step, …)"
+)
+# What modules of others have, and what to write.
+ELSEWHERE: Mapping[str, str] = MappingProxyType(
+    {
+        "cuda": _ON_DEVICE,
+        "fit": _TRAINED,
+        "load_state_dict": _SAVED,
+        "predict": "write program = sg.compile(x, net(x)), and call it",
+        "state_dict": _SAVED,
+        "to": _ON_DEVICE,
+        "trainable_variables": "write net.parameters()",
+        "trainable_weights": "write net.parameters()",
+        "weights": "write net.parameters()",
+        "zero_grad": "nothing is added up: gradients are nodes of the graph",
+    }
+)
+
+
 class ModuleBase:
     """The base of modules, by which what is below them knows them."""
+
+    if not TYPE_CHECKING:  # which would take any name for one of a module's
+
+        def __getattr__(self, name: str) -> Any:
+            if name in ELSEWHERE and not hasattr(type(self), name):
+                said = f"{type(self).__name__!r} object has no attribute {name!r}"
+                raise AttributeError(f"{said}; {ELSEWHERE[name]}")
+            return object.__getattribute__(self, name)  # which tells what a property failed for
 
 
 def join(path: str, name: str) -> str:
@@ -49,7 +87,7 @@ def named_leaves(items: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
             yield path, value
         elif isinstance(value, FunctionType) and value.__code__.co_filename.startswith(PACKAGE):
             # Such as checkpoint(module).
-            used = [v for v in _enclosed(value).values() if callable(v) and id(v) not in known]
+            used = [v for v in _enclosed(value).values() if is_function(v) and id(v) not in known]
             known.update(map(id, used))
             inner = [(path, v) for v in used]
         elif any(value is other for other in around):

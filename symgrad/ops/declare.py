@@ -21,7 +21,7 @@ from typing import Any, ParamSpec, TypeAlias, TypeVar, cast
 import numpy as np
 
 from symgrad.ir.errors import DtypeError, GradientError, SymgradError
-from symgrad.ir.messages import misfit, refuse
+from symgrad.ir.messages import check_arguments, refuse
 from symgrad.ir.node import Node, apply
 from symgrad.ir.op import REGISTRY, Builder, Cotangent, Op
 from symgrad.ir.operators import call
@@ -137,16 +137,6 @@ def op(
 def op_name(function: Callable[..., Any]) -> str:
     """The name of the op that a function builds: `abs` of `abs_`, `matmul` of `matmul_p`."""
     return function.__name__.removesuffix("_p").rstrip("_")
-
-
-def check_arguments(
-    function: Callable[..., Any], name: str, args: Sequence[Any], named: Mapping[str, Any]
-) -> None:
-    """Raise a `TypeError` that shows the function's signature if the arguments do not fit it."""
-    try:
-        inspect.signature(function).bind(*args, **named)
-    except TypeError as error:
-        raise TypeError(misfit(function, name, error, args)) from None
 
 
 def _parameters(

@@ -68,7 +68,6 @@ class LBFGS(Optimizer):
         return [[variable(f"{self.name}.{n}", a.astype(dtype)) for n, a in first.items()]]
 
     def _next(self, grads: Sequence[Node], rate: Any) -> dict[Variable, Node]:
-        assert self.step is not None
         old = self._kept[0]
         steps, changes, curvatures, scale, last, move = old
         g = concat([reshape(x, (-1,)) for x in grads])

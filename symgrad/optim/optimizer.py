@@ -10,8 +10,10 @@ from warnings import warn
 import numpy as np
 
 from symgrad.autodiff.transforms import grad
+from symgrad.ir.arraylike import is_function
 from symgrad.ir.errors import GradientError, ShapeError, SymbolicError, UnsupportedError
 from symgrad.ir.errors import listed as shown
+from symgrad.ir.messages import telling_method
 from symgrad.ir.node import Node, Variable, as_node, describe
 from symgrad.ir.origin import scope
 from symgrad.nn.module import Module
@@ -29,9 +31,12 @@ _KEPT = "its state is in optimizer.variables, for sg.save_state and sg.load_stat
 ELSEWHERE: Mapping[str, str] = MappingProxyType(
     {
         "apply_gradients": _COMPILED,
+        "init": "its state is there from the start: optimizer.variables",
         "load_state_dict": _KEPT,
         "minimize": _COMPILED,
         "state_dict": _KEPT,
+        "step": _COMPILED,
+        "update": _COMPILED,
         "zero_grad": "nothing is added up: gradients are nodes of the graph",
     }
 )
@@ -72,6 +77,12 @@ class Optimizer:
     counts: ClassVar[bool] = False  # whether the rule asks for the number of the step
     takes_complex: ClassVar[bool] = False
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Arguments that an `__init__` does not take are told with what it takes."""
+        super().__init_subclass__(**options)
+        for name in vars(cls).keys() & {"__init__"}:
+            setattr(cls, name, telling_method(cls.__init__))
+
     def __init__(
         self,
         parameters: Module | Iterable[Variable],
@@ -86,21 +97,22 @@ class Optimizer:
             parameters, type(self).__name__, self.name, takes_complex=self.takes_complex
         )
         self._module = parameters if isinstance(parameters, Module) else None
-        self.lr = lr if callable(lr) else rate(lr)
+        self.lr = lr if is_function(lr) else rate(lr)
         self.clip_norm, self.clip_value = (
             None if limit is None else number(limit, name, above=True)
             for name, limit in (("clip_norm", clip_norm), ("clip_value", clip_value))
         )
-        self.step: Variable | None = None
-        if self.counts or callable(lr):
-            self.step = variable(f"{self.name}.step", np.int64(0))
+        # One that does not count has no `step`, so that `optimizer.step()` is answered below.
+        self._number: Variable | None = None
+        if self.counts or is_function(lr):
+            self.step = self._number = variable(f"{self.name}.step", np.int64(0))
         self._kept = self._state()
 
     @property
     def variables(self) -> list[Variable]:
         """Its state: what is kept for each parameter, and the number of the step if it counts."""
         kept = [v for several in self._kept for v in several]
-        return kept if self.step is None else [*kept, self.step]
+        return kept if self._number is None else [*kept, self._number]
 
     def updates(self, loss: Node | Sequence[Any], **options: Any) -> dict[Variable, Node]:
         """The next values of the parameters and of all state, as `compile` takes them.
@@ -121,9 +133,9 @@ class Optimizer:
                 grads = clip_by_value(grads, self.clip_value)
             if self.clip_norm is not None:
                 grads = clip_by_norm(grads, self.clip_norm)
-            if self.step is None:
+            if (step := self._number) is None:
                 return self._next(grads, self.lr) | of_modules
-            found = self._next(grads, self._rate(self.step)) | {self.step: self.step + 1}
+            found = self._next(grads, self._rate(step)) | {step: step + 1}
         return found | of_modules
 
     def _warn_of_left_behind(self, outputs: Sequence[Node], found: Iterable[Variable]) -> None:
@@ -148,7 +160,7 @@ class Optimizer:
 
     def _rate(self, step: Node) -> Any:
         """The learning rate at a step: what a schedule makes of it is graph, too."""
-        if not callable(self.lr):
+        if not is_function(self.lr):
             return self.lr
         try:
             self.lr(placeholder("step", (), step.dtype))
@@ -170,7 +182,6 @@ class Optimizer:
     @property
     def count(self) -> Node:
         """The number of the step, from 1 on, as float64."""
-        assert self.step is not None
         return astype(self.step + 1, "float64")
 
     def _next(self, grads: Sequence[Node], rate: Any) -> dict[Variable, Node]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from symgrad.ir.arraylike import is_function
 from symgrad.ir.errors import UnsupportedError
 from symgrad.ir.node import Node
 from symgrad.ir.types import whole
@@ -66,5 +67,6 @@ def warm_up(steps: int, then: Schedule | float) -> Schedule:
     0.025
     """
     count = whole(steps, "steps", 1, UnsupportedError)
-    after = then if callable(then) else constant(then)
+    given: Any = then
+    after = given if is_function(given) else constant(given)
     return lambda step: after(maximum(step - count, 0)) * minimum((step + 1) / count, 1)

@@ -9,6 +9,7 @@ from functools import lru_cache
 from types import FunctionType, MappingProxyType, ModuleType
 from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias, get_type_hints
 
+from symgrad.ir.arraylike import is_function
 from symgrad.ir.cached import cached_property
 from symgrad.ir.errors import RewriteError, UnsupportedError
 from symgrad.ir.node import Node
@@ -280,7 +281,7 @@ def rule(
         before = as_pattern(made.before)
         if not isinstance(before, Applied):
             raise RewriteError(f"the rule {name} must match an op, not {before!r}")
-        after = made.after if callable(made.after) else as_pattern(made.after)
+        after = made.after if is_function(made.after) else as_pattern(made.after)
         bound = names_in(before)
         _check_bound(name, before, bound, "after", after)
         if when is not None:

@@ -6,8 +6,7 @@ import inspect
 from dataclasses import MISSING, dataclass, fields
 from typing import Any, TypeVar, dataclass_transform
 
-from symgrad.ir.messages import refuse
-from symgrad.ops.declare import check_arguments
+from symgrad.ir.messages import check_arguments, refuse
 
 C = TypeVar("C", bound="Declared")
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.autodiff.transforms import grad
+from symgrad.ir.arraylike import is_function
 from symgrad.ir.errors import ArgumentError, short
 from symgrad.ir.kinks import Policy
 from symgrad.ir.node import Node, as_node
@@ -31,7 +32,7 @@ def assert_same_gradient(
     >>> assert_same_gradient(loss, w, by_hand=2 * x.T @ (x @ w - t))
     """
     for name, given in (("wrt", wrt), ("by_hand", by_hand)):
-        if isinstance(given, (list, tuple)) or (callable(given) and not isinstance(given, Node)):
+        if isinstance(given, (list, tuple)) or is_function(given):
             raise ArgumentError(
                 f"{name} is one node, not {short(given)}; call this once for each gradient"
             )

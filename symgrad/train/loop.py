@@ -23,6 +23,7 @@ from warnings import warn
 import numpy as np
 
 from symgrad.distributed.step import Bound, MapReduce
+from symgrad.ir.arraylike import is_function
 from symgrad.ir.errors import FeedError
 from symgrad.ir.node import Node, describe
 from symgrad.ir.types import whole
@@ -182,7 +183,7 @@ def _over(callbacks: Sequence[Callback], history: History) -> bool:
 
 
 def _epoch(batches: Epochs, epoch: int) -> Iterable[Any]:
-    found: Any = batches(epoch) if callable(batches) else batches
+    found: Any = batches(epoch) if is_function(batches) else batches
     if not isinstance(found, Iterable) or isinstance(found, _ONE_BATCH):
         raise FeedError(
             "batches are sg.batches(X, Y, size=32), a list of batches, or a function that gives "
@@ -246,7 +247,7 @@ def _figures(result: Any) -> dict[str, float]:
 
 
 def _check_program(program: Any, *, trains: bool) -> None:
-    if not callable(program):
+    if not is_function(program):
         said = describe(program) if isinstance(program, Node) else repr(program)
         raise FeedError(
             f"a program is called with each batch, not {said:.80}; make it: "

@@ -90,6 +90,32 @@ def test_what_is_kept_was_not_the_memory_of_an_input():
     assert w.value.max() == 3
 
 
+def test_large_arrays_are_read_where_they_lie_or_copied_into_memory_that_is_taken_again():
+    x, w = sg.placeholder("x", (2**15, 3)), sg.variable("w", np.zeros(2**15))
+    program = sg.compile(x, [x, x[:, 0] * 2], updates={w: w + x[:, 1]}, backend="jax")
+    rows = np.random.default_rng(0).standard_normal((8, 2**15, 3))
+    memory = np.zeros(rows[0].nbytes + 64, np.uint8)
+    start = -memory.ctypes.data % 64
+    aligned = memory[start : start + rows[0].nbytes].view(float).reshape(rows[0].shape)
+    for hold in (False, True):  # results that are held are not written into
+        w.value, total, found = np.zeros(2**15), np.zeros(2**15), []
+        for given in rows:
+            total += given[:, 1]
+            for fed in (given, aligned):
+                np.copyto(fed, given)
+                found.append(program.on_device(fed))
+            w.value = total
+            aligned[:] = np.nan
+            if not hold:
+                found.clear()
+        for (same, twice), given in zip(found, rows.repeat(2, axis=0), strict=False):
+            np.testing.assert_array_equal(same, given)
+            np.testing.assert_array_equal(twice, given[:, 0] * 2)
+        np.testing.assert_array_equal(w.value, total)
+    assert 1 <= len(program.executables.used[0]._pages.kept) <= 2
+    assert program(x=rows[0].astype("float32"))[0].dtype == np.float64
+
+
 def test_what_is_kept_outlives_arrays_of_jax_that_the_caller_deletes():
     x, w, v = sg.placeholder("x", 3), sg.variable("w", np.zeros(3)), sg.variable("v", np.zeros(3))
     program = sg.compile(x, [v + x, w], updates={w: x, v: v + x}, backend="jax")
@@ -234,7 +260,7 @@ def test_values_that_take_memory_in_turn_are_shared_with_numpy_and_with_threads(
     assert w.value.tolist() == [120] * 512
 
 
-@pytest.mark.parametrize("size", [4, 2**18])  # the memory of large ones is passed on
+@pytest.mark.parametrize("size", [4, 2**14, 2**18])  # the memory of large ones is passed on
 def test_an_interrupt_leaves_all_or_nothing(size):
     variables = [sg.variable(n, np.zeros(size, "float32")) for n in "abc"]
     program = sg.compile(

@@ -71,6 +71,41 @@ def test_nets_give_the_same_in_onnxruntime(tmp_path, build):
         np.testing.assert_array_equal(best, expected["best"])
 
 
+@pytest.mark.parametrize(
+    ("kernel", "options"),
+    [
+        (3, {}),
+        (3, {"stride": 2, "padding": 1, "output_padding": 1, "groups": 2}),
+        ((2, 3), {"stride": (3, 1), "dilation": (1, 2)}),
+        (2, {"stride": 3, "padding": "same"}),
+    ],
+)
+def test_transposed_convolutions_and_gradients_of_convolutions(tmp_path, kernel, options):
+    x = sg.placeholder("x", ("N", 4, 5, 6), "float32")
+    spread = sg.nn.ConvTranspose2d(4, 6, kernel, **options, **SINGLE)
+    plain = {k: v for k, v in options.items() if k != "output_padding"}
+    plain["padding"] = 0 if plain.get("padding") == "same" else plain.get("padding", 0)
+    y = sg.nn.Conv2d(4, 6, kernel, **plain, **SINGLE)(x)
+    line = sg.conv_transpose(x[:, :, 0], sg.constant(draw(4, 2, 3)), stride=2)
+    program = sg.compile(x, [spread(x), line, sg.grad(sg.sum(y * y), x)])
+    path = sg.export.onnx(program, tmp_path / "m.onnx")
+    for n in (1, 3):
+        given = draw(n, 4, 5, 6)
+        for mine, theirs in zip(program(given), run(path, given), strict=True):
+            np.testing.assert_allclose(theirs, mine, rtol=1e-5, atol=1e-5)
+
+
+def test_a_transposed_convolution_of_images_of_named_sizes(tmp_path):
+    x = sg.placeholder("x", ("N", 2, "H", "W"), "float32")
+    y = sg.nn.ConvTranspose2d(2, 3, 3, stride=2, padding=1, **SINGLE)(x)
+    path = sg.export.onnx(program := sg.compile(x, y), tmp_path / "m.onnx")
+    for given in (draw(1, 2, 4, 5), draw(2, 2, 3, 3)):
+        np.testing.assert_allclose(run(path, given)[0], program(given), rtol=1e-5, atol=1e-5)
+    z = sg.nn.Conv2d(2, 3, 3, stride=2, **SINGLE)(x)
+    with pytest.raises(sg.UnsupportedError, match=r"ONNX: it adds so many zeros as a named size"):
+        sg.export.onnx(sg.compile(x, sg.grad(sg.sum(z), x)), tmp_path / "m.onnx")
+
+
 X = sg.placeholder("x", ("N", 4), "float32")
 FORMS = [
     lambda x: [sg.logsumexp(x, axis=1), sg.linalg.vector_norm(x), sg.softmax(x, axis=(0, 1))],

@@ -5,6 +5,7 @@ They were computed once, with the version that the file names.
 
 import json
 import math
+from inspect import ismethod
 from pathlib import Path
 
 import numpy as np
@@ -57,7 +58,7 @@ def test_a_law_is_torchs(name, part):
         nodes, at = [*nodes, x], [*at, row["at"]]
         found = found(x + shift)
     else:
-        found = found() if callable(found) else found - shift * (part in ("mean", "mode"))
+        found = found() if ismethod(found) else found - shift * (part in ("mean", "mode"))
     wrt = nodes[: len(row["slopes"])]
     slopes = sg.grad(sg.sum(found), wrt, disconnected="zero")
     if name == "Categorical":  # torch normalises the probabilities, and the gradients thereby

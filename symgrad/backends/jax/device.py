@@ -50,6 +50,7 @@ class Device:
         self.jax = imported()
         self.name = name
         self.device = self._found()
+        self._alone = {self.device}
         # Whether it writes the elements of a scatter one after the other.
         self.in_turn = self.device.platform == "cpu"
         # Whether memory is worth keeping: of a processor it would be new in every call, and is
@@ -122,12 +123,11 @@ class Device:
 
     def has(self, value: Any) -> bool:
         """Whether it is an array on this device."""
-        return isinstance(value, self.array_type) and value.device == self.device
+        return isinstance(value, self.array_type) and value.sharding.device_set == self._alone
 
     def empty(self, like: TensorType) -> Any:
-        """An array on the device, of any content."""
-        with self.here():
-            return self.jax.numpy.empty(like.shape, like.dtype)
+        """An array on the device, of any content: `jax.numpy.empty` would compile a function."""
+        return self.put(np.empty(like.shape, like.dtype))
 
     def moved(self, arrays: Sequence[Any]) -> list[Any]:
         """Arrays of which some may be on another device, on this one."""

@@ -2,24 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from symgrad.backends.jax.device import imported
 from symgrad.backends.jax.lowering import Lowering, is_left_to_numpy
+from symgrad.ir.dims import Dim
 from symgrad.ir.errors import GraphError, KernelError, SymgradError, UnsupportedError
 from symgrad.ir.evaluate import resolve
 from symgrad.ir.formats.reading import checked_path
 from symgrad.ir.formats.writing import whole_file
 from symgrad.ir.leaf_ops import CONSTANT
-from symgrad.ir.node import Variable, describe
+from symgrad.ir.node import Node, Variable, describe
+from symgrad.ops.index.slices import slice_p
 from symgrad.passes import PORTABLE, run_passes
 from symgrad.rewrite.rule import Exact
 from symgrad.rewrite.trace import Trace
 from symgrad.runtime.program import Program
 
 PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
+
+
+def _least_sizes(nodes: Iterable[Node]) -> Iterator[str]:
+    """The bounds of named dimensions that slices want, for JAX: of `x[:3]`, `N >= 3`.
+
+    Called with less, what was exported refuses it as a program does.
+    """
+    for node in nodes:
+        for body in node.bodies:
+            yield from _least_sizes(body.nodes)
+        if node.op is slice_p.op:
+            for size, (start, stop, step) in zip(
+                node.inputs[0].shape, node.attr("index"), strict=True
+            ):
+                bounds = [abs(i) for i in (start, stop) if isinstance(i, int)]
+                if isinstance(size, Dim) and _is_linear(size) and step > 0 and any(bounds):
+                    yield f"{size} >= {max(bounds)}"
+
+
+def _is_linear(size: Dim) -> bool:
+    """Whether JAX reads it as it is written: no powers, quotients or minima."""
+    each = [factors for factors, _ in size.terms if factors]
+    return not size.rounded and all(len(f) == 1 and f[0][1] == 1 for f in each)
 
 
 def export(program: Program, path: str | Path, platforms: Any, checked: bool) -> Path:
@@ -31,9 +56,9 @@ def export(program: Program, path: str | Path, platforms: Any, checked: bool) ->
     if not wanted or not all(isinstance(p, str) and p in PLATFORMS for p in wanted):
         raise GraphError(f"platforms are some of {', '.join(PLATFORMS)}, not {platforms!r:.80}")
     graph = run_passes(program.outputs_as_written, PORTABLE, Exact.ROUNDING, Trace())
-    scope = exporting.SymbolicScope()
     names = sorted({name for x in graph.inputs for name in x.tensor.names})
     try:
+        scope = exporting.SymbolicScope(sorted({*_least_sizes(graph.nodes)}))
         symbols = {n: exporting.symbolic_shape(n, scope=scope)[0] for n in names}
     except ValueError as error:  # of words that JAX has in expressions, such as max and mod
         raise UnsupportedError(

@@ -18,14 +18,18 @@ from symgrad.ir.errors import UnsupportedError
 from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node, Variable
 from symgrad.ir.types import TensorType
-from symgrad.lowering.plan import Plan
+from symgrad.lowering.plan import ALIGNMENT, Plan
 from symgrad.runtime.executable import Executable, Executables
 from symgrad.runtime.feeding import MOST_SHAPES, Feeder
 from symgrad.runtime.program import Program
 from symgrad.runtime.store import VariableStore
+from symgrad.runtime.workspace import MOST_KEPT, Pages
 
 # Next values of fewer bytes get new memory, which costs less than to pass them what is old.
-LEAST_PASSED = 1 << 20
+LEAST_PASSED = 1 << 17
+# JAX copies an array of NumPy's on a processor unless it begins where XLA likes it, which those of
+# NumPy's own never do. From this size on its copy takes two to ten times as long as ours.
+LEAST_HANDED = 1 << 17
 
 # JAX has one object for the shape and dtype of an array, which is asked for in C.
 _aval = attrgetter("aval")
@@ -54,8 +58,8 @@ class JaxExecutable(Executable):
         self.filename, self.backend, self.annotate = "<symgrad program>", "jax", None
         self.lowering = Lowering(graph, sizes, device.jax, device.in_turn)
         number = {node: i for i, node in self.lowering.given.items()}
-        fed = [number[x] for x in graph.inputs if not isinstance(x, Variable)]
-        fed += [number[x] for x in graph.inputs if isinstance(x, Variable)]
+        inputs = [number[x] for x in graph.inputs if not isinstance(x, Variable)]
+        fed = [*inputs, *(number[x] for x in graph.inputs if isinstance(x, Variable))]
         # Values in the order in which they come: what is given, constants, what the stages make.
         stages, outputs = self.lowering.stages, self.lowering.outputs
         self._held = [i for i in (*self.lowering.given, *self.lowering.written) if i not in fed]
@@ -77,7 +81,14 @@ class JaxExecutable(Executable):
         own = (k for k in range(self.count, len(outputs)) if k not in self._foreign)
         firsts = {outputs[k]: k - self.count for k in reversed([*own])}
         several = len(stages) > 1 or not device.keeps_memory
-        self.passed = [] if several else sorted(k for i, k in firsts.items() if self._is_large(i))
+        passed = () if several else firsts.items()
+        self.passed = sorted(k for i, k in passed if self._nbytes(i) >= LEAST_PASSED)
+        # The inputs, by place, that are copied to where XLA reads them, into memory that is kept.
+        large = [k for k, i in enumerate(inputs) if self._nbytes(i) >= LEAST_HANDED]
+        self._copied = large if device.keeps_memory else []
+        # XLA may let go of one when the next call has begun: so there are two of each.
+        kept = 2 * sum(self._nbytes(inputs[k]) for k in self._copied)
+        self._pages = Pages(2 * len(self._copied) if kept <= MOST_KEPT else 0)
 
     def __getattr__(self, name: str) -> Any:
         """The plan, which is made when somebody asks for it."""
@@ -86,9 +97,9 @@ class JaxExecutable(Executable):
         self.plan = self._planned(self.sizes)
         return self.plan
 
-    def _is_large(self, number: int) -> bool:
+    def _nbytes(self, number: int) -> int:
         t = self.lowering.tasks[number].type
-        return isinstance(t, TensorType) and prod(t.shape) * t.dtype.itemsize >= LEAST_PASSED
+        return prod(map(int, t.shape)) * t.dtype.itemsize if isinstance(t, TensorType) else 0
 
     @cached_property
     def _constants(self) -> list[Any]:
@@ -113,6 +124,9 @@ class JaxExecutable(Executable):
         then. Raises `KernelError` for a step that fails.
         """
         values = [*inputs, *current, *self._constants]
+        for k in self._copied:
+            if type(values[k]) is np.ndarray:
+                values[k] = self._where_xla_reads(values[k])
         if self._whole is not None:
             stage, taken = self._stages[0]
             results: Sequence[Any] = self._whole(self._computed(stage, taken(values), nexts))
@@ -130,6 +144,17 @@ class JaxExecutable(Executable):
             copied, foreign = self.device.copied, self._foreign
             results = [copied(y) if k in foreign else y for k, y in enumerate(results)]
         return results
+
+    def _where_xla_reads(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """An array, or a copy of it, that begins where XLA takes it without a copy of its own.
+
+        The memory of the copy is taken again when XLA has let go of it.
+        """
+        if array.ctypes.data % ALIGNMENT == 0:
+            return array
+        made = self._pages.paged(array.shape, array.dtype)
+        np.copyto(made, array)
+        return made
 
     def _computed(self, stage: Stage, arrays: Sequence[Any], nexts: Sequence[Any]) -> Sequence[Any]:
         """The results of a stage's function, when all are there and nothing has failed."""
@@ -160,7 +185,9 @@ class JaxExecutable(Executable):
                 self._compile(stage, arrays, nexts)
         if not stage.wide or self._on_device.issuperset(map(type, arrays)):
             return stage.function(*arrays, *nexts)
-        with self.device.wide():
+        # As `wide`, which as a generator would take as long as JAX's own call.
+        jax = self.device.jax
+        with jax.enable_x64(jax.config.jax_enable_x64), jax.enable_x64(True):
             return stage.function(*arrays, *nexts)
 
     def _compile(self, stage: Stage, arrays: Sequence[Any], nexts: Sequence[Any]) -> None:
@@ -301,10 +328,10 @@ class JaxProgram(Program):
     """A program that JAX runs: `compile(..., backend="jax")`.
 
     Variables stay on the device from call to call; `.value`, checkpoints and other programs fetch
-    them. Their memory is not donated to the next values: a step that fails, be it for want of
-    memory, could not leave them as they were. On a processor that of the values before them is, for
-    variables of a megabyte or more, which so take it twice. Ctrl-C is seen when what XLA runs has
-    ended.
+    them. Their memory is not donated to the next values: a step that fails could not leave them as
+    they were, and any step may, for want of memory, when XLA has taken theirs. On a processor that
+    of the values before them is, for variables of 128 KiB or more, which so take it twice. Ctrl-C
+    is seen when what XLA runs has ended.
     `plan`, `source` and `cost()` are those of the NumPy program of the same graph.
     """
 
@@ -372,4 +399,5 @@ class JaxProgram(Program):
 
 def _owned(values: Sequence[Any]) -> list[Any]:
     """Results as arrays of NumPy's that are the caller's."""
-    return [np.array(y) if y.ndim else np.asarray(y)[()] for y in values]
+    arrays = map(np.asarray, values)
+    return [a.copy() if a.ndim else a[()] for a in arrays]

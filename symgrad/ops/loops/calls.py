@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from symgrad.ir.arraylike import is_function
 from symgrad.ir.errors import GraphError
 from symgrad.ir.node import Node
 
@@ -15,7 +16,7 @@ WHERE = "; of nodes that are there already, sg.where(p, a, b) chooses"
 
 def require_function(name: str, given: Any, call: str, mend: str = "") -> None:
     """Raise `GraphError` for what cannot be called: a node, mostly, where its function belongs."""
-    if not callable(given):
+    if not is_function(given):
         what, _, rest = call.partition("(")
         raise GraphError(
             f"{name}: {what} is a function, called as {call}, not {type(given).__name__} "

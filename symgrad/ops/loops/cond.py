@@ -16,6 +16,7 @@ from symgrad.ir.evaluate import evaluate
 from symgrad.ir.forms import aligned
 from symgrad.ir.graph import Graph
 from symgrad.ir.late import SLOTS
+from symgrad.ir.messages import telling
 from symgrad.ir.node import Node, as_node, describe
 from symgrad.ir.origin import traced
 from symgrad.ir.types import TensorType, Type
@@ -26,6 +27,7 @@ from symgrad.ops.loops.scan import closed, is_number, leaves, nodes
 from symgrad.ops.shape import astype
 
 
+@telling
 def cond(p: Any, f: Callable[[], Any], g: Callable[[], Any]) -> Any:
     """The results of f where p, a boolean scalar, is true, and those of g where it is not.
 

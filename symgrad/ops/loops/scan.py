@@ -15,6 +15,7 @@ from symgrad.ir.forms import Form, Leaf, aligned, flatten
 from symgrad.ir.graph import Graph, is_input
 from symgrad.ir.late import SLOTS
 from symgrad.ir.leaf_ops import CONSTANT, PLACEHOLDER
+from symgrad.ir.messages import telling
 from symgrad.ir.node import Node, as_node, describe
 from symgrad.ir.origin import inner_name, plain_name
 from symgrad.ir.origin import traced as tracing
@@ -26,6 +27,7 @@ from symgrad.ops.loops.loop import looped, substituted
 from symgrad.ops.shape import astype, concat, reshape
 
 
+@telling
 def scan(
     step: Callable[[Any, Any], tuple[Any, Any]],
     init: Any,
@@ -64,6 +66,7 @@ def scan(
     return _in_stretches(step, init, xs, length, reverse, keep)
 
 
+@telling
 def fori(n: Any, body: Callable[[Any, Any], Any], init: Any) -> Any:
     """The carry after n steps, of which each is `carry = body(i, carry)`, for i from 0 on.
 
@@ -82,6 +85,7 @@ def fori(n: Any, body: Callable[[Any, Any], Any], init: Any) -> Any:
     return _scanned(step, init, arange(_steps("fori", n)), None, False, "fori")[0]
 
 
+@telling
 def map(f: Callable[[Any], Any], xs: Any) -> Any:
     """The results of f for each slice of `xs` along their first axis, stacked.
 
@@ -317,6 +321,8 @@ def _fitted(name: str, leaf: Leaf, state: Node, after: Node) -> Node:
         from_, to = state.dtype.name, after.dtype.name
         mend = f"begin with sg.astype(carry, {to!r}), or return sg.astype(carry, {from_!r})"
         kind = DtypeError
+    if name == "fori":  # with its arguments swapped, an i is what most bodies give
+        mend += f"; it calls {CALLS[name]}"
     raise kind(
         f"{name}: {leaf.path} is {state.type!r} before a step and {after.type!r} after it; {mend}"
         f"{after.origin.place()}"

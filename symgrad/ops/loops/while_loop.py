@@ -17,6 +17,7 @@ from symgrad.ir.errors import GraphError, ShapeError
 from symgrad.ir.evaluate import evaluate
 from symgrad.ir.graph import Graph
 from symgrad.ir.late import SLOTS
+from symgrad.ir.messages import telling
 from symgrad.ir.node import Node, as_node
 from symgrad.ir.origin import traced
 from symgrad.ir.types import TensorType, Type
@@ -34,6 +35,7 @@ Limit: TypeAlias = "tuple[int | None, What]"
 OWN_NAME = re.compile("steps[0-9]{1,4}")
 
 
+@telling
 def while_loop(
     cond: Callable[[Any], Any],
     body: Callable[[Any], Any],

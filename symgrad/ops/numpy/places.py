@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.ir.arraylike import is_function
 from symgrad.ir.dims import Shape, product
 from symgrad.ir.errors import ArgumentError, DtypeError, ShapeError
 from symgrad.ir.node import Node, as_node
@@ -320,7 +321,7 @@ def piecewise(
     functions = list(in_order(funclist, "functions", ShapeError))
     if not len(conditions) <= len(functions) <= len(conditions) + 1 or not conditions:
         raise ArgumentError(f"{len(conditions)} conditions for {len(functions)} functions")
-    pieces = [f(node, *args, **options) if callable(f) else f for f in functions]
+    pieces = [f(node, *args, **options) if is_function(f) else f for f in functions]
     found: Any = pieces[-1] if len(pieces) > len(conditions) else 0
     covered = conditions[0]
     for c in conditions[1:]:

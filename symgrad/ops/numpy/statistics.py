@@ -292,6 +292,8 @@ def gradient(f: NodeLike, /, *varargs: NodeLike, axis: Any = None, edge_order: i
     graph: that is `grad`. Raises `ShapeError` for an axis of fewer than edge_order + 1 samples.
     """
     node = as_float(f)
+    if not node.ndim:
+        raise ShapeError("a scalar has no samples; the derivative of a loss is sg.grad(loss, wrt)")
     axes = normalize_axes(axis, node.ndim)
     if edge_order not in (1, 2) or isinstance(edge_order, bool):
         raise ArgumentError(f"edge_order is 1 or 2, not {edge_order!r}")
