@@ -4,6 +4,7 @@ on every machine, however slow or busy. Every op is declared, whatever is import
 
 import gc
 import os
+import sys
 
 from hypothesis import settings
 
@@ -12,6 +13,10 @@ gc.disable()
 
 settings.register_profile("symgrad", deadline=None, derandomize=True)
 settings.load_profile("symgrad")
+
+# Each process that a test starts, and each worker, would compile symgrad anew; so would each run.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # Read when NumPy is imported, which is later than this.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
