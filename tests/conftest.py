@@ -4,11 +4,19 @@ on every machine, however slow or busy. Every op is declared, whatever is import
 
 import gc
 import os
+import sys
 
 from hypothesis import settings
 
+# What is imported and collected stays: to look for what does not took a second in each process.
+gc.disable()
+
 settings.register_profile("symgrad", deadline=None, derandomize=True)
 settings.load_profile("symgrad")
+
+# Each process that a test starts, and each worker, would compile symgrad anew; so would each run.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # Read when NumPy is imported, which is later than this.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -19,11 +27,13 @@ from symgrad.runtime.inspect import machine  # noqa: E402
 # Each profile measures this machine, for a fifth of a second: no test asks how well.
 machine.CALIBRATION /= 20
 
-# What a test makes seldom outlives it: to look for it after each 700 objects is dear.
-gc.set_threshold(20_000, 10, 10)
-
 
 def pytest_collection_finish():
-    """What was collected stays until the end; to walk it again and again took a fifth of a run."""
+    """What is there stays until the end; to walk it again and again took a fifth of a run.
+
+    What a test makes seldom outlives it: to look for it after each 700 objects is dear.
+    """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 10, 10)
+    gc.enable()

@@ -3,6 +3,7 @@
 import ast
 import doctest
 import inspect
+import re
 from pathlib import Path
 
 import numpy as np
@@ -50,7 +51,9 @@ def beginning_with_what(tree):
 @each("path", FILES, ids=lambda f: str(f.relative_to(HOME)))
 def test_a_docstring_names_what_it_returns(path):
     """Not "What …" but a noun or a verb: a reader looks for the field's word."""
-    assert beginning_with_what(ast.parse(path.read_text())) == []
+    text = path.read_text()
+    if re.search(r"""["']\s*What """, text):  # seldom, and sooner seen than what follows
+        assert beginning_with_what(ast.parse(text)) == []
 
 
 def test_a_docstring_that_begins_with_what_is_found():

@@ -4,9 +4,11 @@ An op that is added is tested here without a line being added: its `cases`, `dom
 say what to try.
 """
 
+import functools
 import inspect
 import itertools
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -49,7 +51,12 @@ class Trial:
     node: Any
     xs: list[Any]
     arrays: list[Any]
-    rng: Any
+    drawn: Any  # the random numbers from which the arrays were drawn
+
+    @functools.cached_property
+    def rng(self):
+        """Those that come next; for each who tries it, the same."""
+        return deepcopy(self.drawn)
 
     @property
     def attrs(self):
@@ -144,6 +151,15 @@ def trial(op, shapes, dtypes, attrs, interval=None):
 
 def trials(op, *dtypes):
     """One for each case of the op, and each dtype of its own and complex one that it takes."""
+    return (replace(t) for t in made_trials(op, dtypes))
+
+
+@functools.cache  # most tests of an op ask for the same
+def made_trials(op, dtypes):
+    return [*trials_of(op, dtypes)]
+
+
+def trials_of(op, dtypes):
     own = op.trials.dtypes.split()
     for dtype, tried in itertools.product(dtypes or dict.fromkeys((*own, *COMPLEX)), cases_of(op)):
         if dtype not in own and (op.trials.ill_conditioned or not tried.shapes):

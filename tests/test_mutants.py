@@ -11,7 +11,7 @@ from tests.mutants.attack import Guard, Page, attack, check_source, check_svg
 from tests.mutants.mutate import KINDS_OF, mutated, systematic
 from tests.mutants.seeds import documents
 
-DRAWN = 600
+DRAWN = 400
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import symgrad as sg
+from symgrad.ir.telling import tell
 from tests.helpers import each
 
 ROOT = Path(__file__).parent.parent
@@ -282,6 +283,14 @@ def test_what_takes_long_is_logged(caplog):
     for part in ("compiling 3 nodes to", "pass fusion", "planning for N=4", "source"):
         assert part in said
     assert {r.levelname for r in caplog.records} == {"DEBUG"}, "INFO is for what takes long"
+
+
+def test_a_logger_is_looked_up_once(monkeypatch):
+    """Who is interrupted while it is leaves the lock of all loggers locked."""
+    tell("this", 0)
+    with monkeypatch.context() as patch:
+        patch.setattr(logging, "getLogger", None)
+        tell("that", 0)
 
 
 def test_head_ends_an_example_quietly(tmp_path):

@@ -5,6 +5,7 @@ import importlib
 import inspect
 import pkgutil
 import re
+from functools import cache
 from pathlib import Path
 
 from symgrad import Graph, passes
@@ -68,11 +69,17 @@ def change(rule):
     return f"`{text(rule.rewrite.before)}` → …"
 
 
+@cache
+def lambdas(module):
+    """All lambdas of a module, as they are written."""
+    nodes = ast.walk(ast.parse(inspect.getsource(module)))
+    return [n for n in nodes if isinstance(n, ast.Lambda)]
+
+
 def body(function):
     """The expression of a lambda, as it is written, if it is short."""
     line = function.__code__.co_firstlineno
-    tree = ast.parse(inspect.getsource(inspect.getmodule(function)))
-    found = [n.body for n in ast.walk(tree) if isinstance(n, ast.Lambda) and n.lineno == line]
+    found = [n.body for n in lambdas(inspect.getmodule(function)) if n.lineno == line]
     if len(found) != 1:
         return None
     # `y if condition else None` is a guard.

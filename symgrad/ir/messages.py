@@ -74,9 +74,14 @@ def explained(error: Exception, name: str, operands: Sequence[Any]) -> Exception
 def refuse(error: Exception, name: str, operands: Sequence[Any]) -> NoReturn:
     """Raise an error `explained`; of one of Python's or NumPy's own, it is the cause."""
     made = explained(error, name, operands)
-    if made is error:
-        raise error
-    raise made from (error.__cause__ if isinstance(error, SymgradError) else error)
+    try:
+        if made is error:
+            raise error
+        raise made from (error.__cause__ if isinstance(error, SymgradError) else error)
+    finally:
+        # Its traceback holds this frame: a frame that held it in turn, and the graph with it, would
+        # wait for the collector.
+        del error, made
 
 
 def signature_text(function: Callable[..., Any]) -> str:

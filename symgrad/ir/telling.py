@@ -9,7 +9,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from time import perf_counter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from logging import Logger
 
 LONG = 0.5  # seconds
 INFO, DEBUG = 20, 10
@@ -17,10 +22,16 @@ INFO, DEBUG = 20, 10
 
 def tell(what: str, seconds: float) -> None:
     """Say that something took so long."""
-    logging = sys.modules.get("logging")
-    if logging is not None:
+    if "logging" in sys.modules:
         level = INFO if seconds >= LONG else DEBUG
-        logging.getLogger("symgrad").log(level, "%s: %.3f s", what, seconds)
+        _logger().log(level, "%s: %.3f s", what, seconds)
+
+
+@cache
+def _logger() -> Logger:
+    """Found once: a Ctrl-C in the midst of it leaves the lock of all loggers locked for ever."""
+    logger: Logger = sys.modules["logging"].getLogger("symgrad")
+    return logger
 
 
 @contextmanager

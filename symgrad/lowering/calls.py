@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from symgrad.ir.types import TensorType
 from symgrad.lowering.schedule import Task
-from symgrad.lowering.steps import Call, Ref, RowSums, SlotBuilder
+from symgrad.lowering.steps import Call, Ref, RowSums, SlotBuilder, add_slot
 from symgrad.ops.linalg.products import matmul_p, row_sums
 from symgrad.ops.select import maximum, relu
 
@@ -22,16 +21,14 @@ MOST_KEPT = 2**24  # elements; a program of a graph that was read is made in lit
 
 
 class Calls:
-    """Makes the steps that call kernels; `new` gives places for constants.
+    """Makes the steps that call kernels.
 
     An extremum of an array and a number reads a row of that number, a sum of rows a row of 1.
     `plain` calls have no such constants.
     """
 
-    def __init__(
-        self, builders: Sequence[SlotBuilder], new: Callable[..., Ref], plain: bool
-    ) -> None:
-        self.builders, self.new, self.plain = builders, new, plain
+    def __init__(self, builders: list[SlotBuilder], plain: bool) -> None:
+        self.builders, self.plain = builders, plain
         self.uniform: dict[Any, Ref] = {}
 
     def step(
@@ -71,5 +68,6 @@ class Calls:
         if key not in self.uniform:
             array = np.full(shape, value)
             array.flags.writeable = False
-            self.uniform[key] = self.new("constant", TensorType(shape, array.dtype), array)
+            t = TensorType(shape, array.dtype)
+            self.uniform[key] = add_slot(self.builders, "constant", t, array)
         return self.uniform[key]

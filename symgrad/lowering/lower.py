@@ -39,6 +39,7 @@ from symgrad.lowering.steps import (
     SlotBuilder,
     Step,
     View,
+    add_slot,
     is_open,
     nbytes,
 )
@@ -124,7 +125,7 @@ class _Lowering:
         self.in_place = InPlace(self.builders, self.steps)
         self.values: list[tuple[Ref, ...]] = []
         self.leaves: dict[Node, int] = {}
-        self.calls = Calls(self.builders, self._new, plain)
+        self.calls = Calls(self.builders, plain)
         self.number: dict[int, int] = {}
 
     @cached_property
@@ -237,8 +238,7 @@ class _Lowering:
         assert isinstance(type_, TensorType)
         if kind == "arena" and self.has_open and is_open(type_):
             kind = "output"
-        self.builders.append(SlotBuilder(kind, type_, value, step, step, len(self.builders)))
-        return Ref(len(self.builders) - 1)
+        return add_slot(self.builders, kind, type_, value, step)
 
     def _result(self, t: TensorType) -> Ref:
         """A place for a result of the next step."""
@@ -298,8 +298,8 @@ class _Lowering:
         self._append(self.calls.step(task, operands, results, scratch))
         return results
 
-    @cached_property
-    def _bodies(self) -> Any:
+    @property
+    def _bodies(self) -> Any:  # not kept: they hold this, which the collector would have to free
         from symgrad.lowering.running import Bodies
 
         return Bodies(self._body, self._sized, self._temporaries)

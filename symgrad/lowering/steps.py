@@ -77,6 +77,14 @@ class SlotBuilder(Record):
         return self.value if self.kind == "constant" else None
 
 
+def add_slot(
+    builders: list[SlotBuilder], kind: Kind, type: TensorType, value: Any = None, step: int = -1
+) -> Ref:
+    """A slot more, with the first value that lies in it."""
+    builders.append(SlotBuilder(kind, type, value, step, step, len(builders)))
+    return Ref(len(builders) - 1)
+
+
 class Ref(NamedTuple):
     """A value as a step reads or writes it: a slot, seen through views."""
 

@@ -46,7 +46,7 @@ class _Writer:
         self.bases: list[str] = []
         self.buffers: dict[int, str] = {}
         self.kept: dict[Node, str] = {}
-        self.sums = Sums(group, self.code, self._alloca)
+        self.sums = Sums(group, self.code)
         self.streams = Streams(group, self.code)
         self.carries: dict[Node, str] = {}
         self.drawn: dict[Node, str] = {}
@@ -128,7 +128,7 @@ class _Writer:
         padded = -(-group.columns // lanes) * lanes
         for node in group.kept:
             self.kept[node] = self._alloca(kind_in(node), padded)
-        self.sums.reserve()
+        self.sums.reserve(self._alloca)
         for node in self.space.scattered:
             self.gathered[node] = self._alloca(kind_in(node), padded + lanes)
         for node in group.graph.nodes:

@@ -16,23 +16,22 @@ LONG_ROW = 2**13  # in longer rows sums are made of sums of so many elements
 
 
 class Sums:
-    """The memory of a group's reductions, which `alloca(kind, count)` gives, and how it is used.
+    """The memory of a group's reductions, and how it is used.
 
     Of one in lanes it is a vector and, of sums of sums, another; of the place of an extremum the
     other is the place. Of one over the rows that keeps some of their loops it is besides a table
     (`tables`) of vectors, or of rows if it keeps the columns.
     """
 
-    def __init__(self, group: Group, code: Code, alloca: Callable[[str, int], str]) -> None:
+    def __init__(self, group: Group, code: Code) -> None:
         self.group, self.code, self.one = group, code, code.of_lanes(1)
-        self.alloca = alloca
         self.lanes: dict[Node, tuple[str, str]] = {}
         self.tables: dict[Node, str] = {}
         self.places: dict[Node, str] = {}
         self.once: dict[Node, str] = {}
 
-    def reserve(self) -> None:
-        """Get the memory. Raises `NotNative` for rows that are too long."""
+    def reserve(self, alloca: Callable[[str, int], str]) -> None:
+        """Get the memory from `alloca(kind, count)`. Raises `NotNative` for rows too long."""
         group, lanes = self.group, self.group.lanes
         for node in group.space.reduced:
             end = group.ends.get(node)
@@ -40,10 +39,10 @@ class Sums:
                 count = end.count * self._width(end)
                 if count * node.tensor.dtype.itemsize > MOST_STACK:
                     raise NotNative("its rows are too long, or too many, to be summed up")
-                self.tables[node] = self.alloca(kind_in(node), count)
+                self.tables[node] = alloca(kind_in(node), count)
             if end is None or not end.is_column:
                 kinds = _kinds(node)
-                self.lanes[node] = self.alloca(kinds[0], lanes), self.alloca(kinds[1], lanes)
+                self.lanes[node] = alloca(kinds[0], lanes), alloca(kinds[1], lanes)
 
     def _width(self, end: End) -> int:
         """How many elements of the table belong together: whole vectors."""

@@ -132,7 +132,7 @@ class Feeder:
         given = f"[{', '.join(found)}], ({''.join(shapes)})"
         fits = " and ".join(checks) or "True"
         exec(f"def quick({', '.join(names)}):\n    if {fits}:\n        return {given}", scope)
-        made: Quick = scope["quick"]
+        made: Quick = scope.pop("quick")
         return made
 
     def _sort(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:

@@ -85,7 +85,8 @@ class Source(Record):
         for copied in self.module.copied():
             text = text.replace(copied, "\n" * copied.count("\n"))
         exec(compile(text, filename, "exec"), scope)
-        function: Callable[..., Any] = scope["step"]
+        # Taken out: a function that its own scope holds is freed by the collector only.
+        function: Callable[..., Any] = scope.pop("step")
         return function
 
 

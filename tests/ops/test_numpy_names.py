@@ -151,7 +151,6 @@ def test_values_shapes_and_dtypes_are_numpys_in_other_dtypes(name, kind):
 @each("name", [n for n in CALLED if n not in AT_KINKS], parts=6)
 def test_gradients_in_both_modes_are_those_of_differences(name):
     function, nodes = numpy_calls.names()[name], numpy_calls.placeholders()
-    letters = [k for k in ARRAYS if k not in "rh"]
     for call in calls(name):
         if ROUGH.search(call) or f"{name} {call}" in AT_KINKS:
             continue
@@ -161,8 +160,10 @@ def test_gradients_in_both_modes_are_those_of_differences(name):
         parts = numpy_calls.made(call, function, nodes)
         ys = [y for y in parts if isinstance(y, sg.Node) and is_differentiable(y)]
         ys = [y for y in ys if y.dtype in (np.float64, np.complex128)]
+        # The gradients by others, on which it does not depend, would be zeros each time.
+        letters = [k for k in ARRAYS if k not in "rh" and re.search(rf"\b{k}\b", call)]
         xs = [nodes[k] for k in letters]
-        if ys:
+        if ys and any(map(is_differentiable, xs)):
             arrays = [np.asarray(ARRAYS[k]) for k in letters]
             check_derivatives(ys, xs, arrays, generator(f"{name} {call}"))
 

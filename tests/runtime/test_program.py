@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import symgrad as sg
+from symgrad.ir.collector import without_collection
 from symgrad.ir.errors import FeedError, GraphError, SymgradError
 from symgrad.runtime.executable import MOST_PLANS
 from tests.helpers import same
@@ -181,6 +182,38 @@ def test_plans_are_bounded_and_leave_nothing_behind():
     gc.collect()
     assert alive() is None
     assert not set(linecache.cache) - before
+
+
+@pytest.mark.parametrize("backend", ["numpy", "reference", "native"])
+def test_what_nobody_reads_is_freed_without_the_collector(backend):
+    """It may come much later, and takes its time; so nothing that was compiled holds itself."""
+    if backend == "native":
+        pytest.importorskip("llvmlite")
+    with without_collection():
+        x, w = sg.placeholder("x", ("N", 4)), sg.variable("w", np.ones(4))
+        last, rows = sg.scan(lambda c, row: (sg.tanh(c + row), c), w, x)
+        loss = sg.sum(sg.softmax(rows * w)) + sg.sum(last)
+        program = sg.compile(x, loss, updates={w: w - sg.grad(loss, w)}, backend=backend)
+        for n in (3, 5):
+            program(np.ones((n, 4)))
+        alive = [weakref.ref(thing) for thing in (program, program.graph.outputs[0], x, loss)]
+        del program, x, w, last, rows, loss
+        assert all(ref() is None for ref in alive)
+
+
+def test_a_call_that_is_refused_keeps_nothing():
+    with without_collection():
+        x = sg.placeholder("x", 4)
+        y = x * 2
+        alive = [weakref.ref(x), weakref.ref(y)]
+        with pytest.raises(sg.ShapeError):
+            sg.reshape(y, 5)
+        with pytest.raises(sg.ShapeError):
+            y + sg.ones(3)
+        with pytest.raises(sg.ShapeError):
+            np.reshape(y, 5)
+        del x, y
+        assert all(ref() is None for ref in alive)
 
 
 @pytest.mark.parametrize("depth", [4_000])
