@@ -93,13 +93,14 @@ def compile(
     constants (`program.plan.peak_bytes`, which leaves out what a kernel such as a sort takes for
     itself while it runs): what the forward would keep for the backward is then computed again,
     until it fits. A named dimension counts as 64. `threads` is how many share the blocks of large
-    fused groups, None for as many as there are processors: they give the same bits in any number.
-    Beside machine code they share products of float32 and float64, too, no more of them than BLAS
-    may take, which is held to one thread meanwhile. As with BLAS's own threads last digits depend
-    on their number, so that `bits` and `values` leave products to BLAS. Without machine code, what
-    BLAS does with threads of its own is left alone: on two cores that had other work to do, two of
-    OpenBLAS's were measured 10 to 20 times slower than one, so that `OPENBLAS_NUM_THREADS=1` in
-    the environment is worth a try.
+    fused groups, None for as many as there are processors. A group gives the same bits with any
+    number of them. Beside machine code they share large products of float32 and float64, too, no
+    more of them than BLAS may take, which is held to one thread meanwhile, in the whole process. As
+    with BLAS's own threads last digits then depend on their number, so that `bits` and `values`
+    leave products to BLAS, as do programs with convolutions and factorisations. Without machine
+    code, what BLAS does with threads of its own is left alone: on two cores that had other work to
+    do, two of OpenBLAS's were measured 10 to 20 times slower than one, so that
+    `OPENBLAS_NUM_THREADS=1` in the environment is worth a try.
 
     What depends only on variables that are not updated is computed once and kept until one of them
     changes, where that saves work: `program.kept`. Nothing is kept with `memory_budget`, nor

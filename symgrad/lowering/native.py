@@ -82,8 +82,9 @@ class Native(Protocol):
     `parts` is a graph of which what can run as machine code is fused. `whole` is the code of a
     whole program, the last `nexts` outputs of which are next values; None if it is not small.
     `regrouped` is a graph with other groups, of which each is one loop.
-    `repeated` is the same for what a call runs so many `times` in all. `product` is `matmul`
-    on so many threads, or None. It is to `insist` on machine code if so.
+    `repeated` is the maker for what runs so often in a call, which is `times` for this one.
+    `product` is `matmul` on so many threads, or None. Whoever is to `insist` gives machine code
+    where it does not pay, too.
     """
 
     insist: bool

@@ -9,19 +9,21 @@ they do with BLAS's own.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from symgrad.native.blas import LETTERS, Blas, openblas
+from symgrad.native.blas import LETTERS, LIMIT, Blas, openblas
 from symgrad.native.builtin import ALIGNED, WRAPPER, Fallback, Layout, imports, layout
 from symgrad.native.engine import Unavailable, host
 from symgrad.native.team import SHARE_PARTS, team
 from symgrad.native.vectors import LLVM, Module
 
-LEAST = 2**18  # multiplications: five microseconds
+LEAST = 2**18  # multiplications: five microseconds, from which on plans ask for threads
+WRITEABLE = 0x400
 GRAIN = 16  # rows or columns, of which BLAS's kernels take so many at once
 
 # Of one call, as 64-bit numbers: where arrays lie, sizes, the distance of their rows in elements,
@@ -36,14 +38,18 @@ FIELDS = (
 def product(threads: int) -> Callable[..., Any]:
     """`np.matmul(a, b, out)`, large products of float32 and float64 on so many threads.
 
-    They are no more than BLAS may take; it is held to one in each of them meanwhile. What else it
-    is called with, `np.matmul` gets. Raises `Unavailable`.
+    They are no more than BLAS may take; it is held to one in each of them meanwhile. How a product
+    is cut depends on both numbers alone: where the team is busy, one thread computes all parts.
+    What else it is called with, `np.matmul` gets. Raises `Unavailable`.
     """
     blas, shared = openblas(), team()
     if blas is None:
         raise Unavailable("NumPy's BLAS is no OpenBLAS that can be asked")
     module = Module()
+    state = ctypes.addressof(blas.state)
     known = {
+        "holders": ("@holders = external global i64", state),
+        "limit": ("@limit = external global i64", state + 8 * LIMIT),
         SHARE_PARTS: (f"declare void @{SHARE_PARTS}(ptr, ptr, i64, i64)", shared.parts),
         "blas_threads": ("declare i32 @blas_threads()", blas.threads),
         "set_blas_threads": ("declare void @set_blas_threads(i32)", blas.set_threads),
@@ -129,7 +135,7 @@ def _wrapper(at: Layout, threads: int) -> Iterator[str]:
     yield "  %three = icmp eq i64 %count, 3"
     yield "  br i1 %three, label %looka, label %other"
     for i, (x, after) in enumerate((("a", "lookb"), ("b", "lookc"), ("c", "kinds"))):
-        yield from _looked_at(at, x, i, after)
+        yield from _looked_at(at, x, i, after, WRITEABLE if x == "c" else 0)
     # Element types: all three are one, float32 or float64.
     yield "kinds:"
     yield "  %same1 = icmp eq ptr %dtypea, %dtypeb"
@@ -182,14 +188,44 @@ def _wrapper(at: Layout, threads: int) -> Iterator[str]:
             f"  %t{x} = select i1 %flat{x}, i64 0, i64 1",
         ]
     conditions += ["%eithera", "%eitherb", "%flatc"]
+    # What is written is no part of what is read, nor of another matrix.
+    for x in "abc":
+        lines += [
+            f"  %begin{x} = ptrtoint ptr %data{x} to i64",
+            f"  %lastm{x} = sub i64 %nbatch{x}, 1",
+            f"  %endm{x} = mul i64 %lastm{x}, %sbatch{x}",
+            f"  %long{x} = select i1 %flat{x}, i64 %n0{x}, i64 %n1{x}",
+            f"  %all{x} = mul i64 %long{x}, %far{x}",
+            f"  %span{x} = add i64 %endm{x}, %all{x}",
+            f"  %end{x} = add i64 %begin{x}, %span{x}",
+        ]
+        holds(f"icmp sge i64 %sbatch{x}, 0")
+    for x in "ab":
+        lines += [
+            f"  %below{x} = icmp sle i64 %end{x}, %beginc",
+            f"  %above{x} = icmp sle i64 %endc, %begin{x}",
+            f"  %apart{x} = or i1 %below{x}, %above{x}",
+        ]
+        conditions.append(f"%apart{x}")
+    lines += [
+        "  %single = icmp eq i64 %nbatchc, 1",
+        "  %behind = icmp sge i64 %sbatchc, %allc",
+        "  %disjoint = or i1 %single, %behind",
+    ]
+    conditions.append("%disjoint")
     yield from lines
     yield f"  %all0 = and i1 {conditions[0]}, {conditions[1]}"
     for i, condition in enumerate(conditions[2:]):
         yield f"  %all{i + 1} = and i1 %all{i}, {condition}"
     yield f"  br i1 %all{len(conditions) - 2}, label %fits, label %other"
-    # As many threads as BLAS may take: one, while another thread has it held to one here.
+    # As many threads as BLAS may take when nobody holds it to one.
     yield "fits:"
-    yield "  %given = call i32 @blas_threads()"
+    yield "  %held = load i64, ptr @holders"
+    yield "  %others = icmp sgt i64 %held, 0"
+    yield "  %known = load i64, ptr @limit"
+    yield "  %before = trunc i64 %known to i32"
+    yield "  %asked = call i32 @blas_threads()"
+    yield "  %given = select i1 %others, i32 %before, i32 %asked"
     yield f"  %fewer = call i32 @llvm.smin.i32(i32 %given, i32 {threads})"
     yield "  %threads = sext i32 %fewer to i64"
     yield "  %several = icmp sge i64 %threads, 2"
@@ -212,17 +248,33 @@ def _wrapper(at: Layout, threads: int) -> Iterator[str]:
     yield "  %parts = mul i64 %splits, %nbatchc"
     yield "  %rows = zext i1 %rows1 to i64"
     for x in "abc":
-        yield f"  %{x} = ptrtoint ptr %data{x} to i64"
+        yield f"  %{x} = or i64 %begin{x}, 0"
     values = {"m": "n0a", "n": "n1b", "k": "n1a"}
     values |= {"stepa": "staysa", "stepb": "staysb", "stepc": "sbatchc"}
     for number, name in enumerate(FIELDS):
         yield f"  %to{name} = getelementptr i64, ptr %job, i64 {number}"
         yield f"  store i64 %{values.get(name, name)}, ptr %to{name}"
+    yield "  %free = sext i32 %given to i64"
+    yield "  store i64 %free, ptr @limit"
+    yield "  %more = add i64 %held, 1"
+    yield "  store i64 %more, ptr @holders"
     yield "  call void @set_blas_threads(i32 1)"
     yield "  %state = call ptr @PyEval_SaveThread()"
     yield f"  call void @{SHARE_PARTS}(ptr %part, ptr %job, i64 %parts, i64 %threads)"
     yield "  call void @PyEval_RestoreThread(ptr %state)"
+    yield "  %holding = load i64, ptr @holders"
+    yield "  %fewer1 = sub i64 %holding, 1"
+    yield "  store i64 %fewer1, ptr @holders"
+    # The last one gives it back, unless somebody else has set it meanwhile.
+    yield "  %now = call i32 @blas_threads()"
+    yield "  %still = icmp eq i32 %now, 1"
+    yield "  %last = icmp eq i64 %fewer1, 0"
+    yield "  %ours = and i1 %still, %last"
+    yield "  br i1 %ours, label %back, label %done"
+    yield "back:"
     yield "  call void @set_blas_threads(i32 %given)"
+    yield "  br label %done"
+    yield "done:"
     yield "  call void @Py_IncRef(ptr @_Py_NoneStruct)"
     yield "  ret ptr @_Py_NoneStruct"
     yield "other:"
@@ -233,10 +285,11 @@ def _wrapper(at: Layout, threads: int) -> Iterator[str]:
     yield "declare i32 @llvm.smin.i32(i32, i32)"
 
 
-def _looked_at(at: Layout, x: str, i: int, after: str) -> Iterator[str]:
+def _looked_at(at: Layout, x: str, i: int, after: str, also: int) -> Iterator[str]:
     """Lines that read an array: its data, element type, the sizes and strides of two axes.
 
-    Of three axes the first is one of matrices; of a single matrix that has one element.
+    It has to be aligned, and to have what flag is wanted `also`. Of three axes the first is one of
+    matrices; of a single matrix that has one element.
     """
     yield f"look{x}:"
     yield f"  %p{x} = getelementptr ptr, ptr %args, i64 {i}"
@@ -250,8 +303,8 @@ def _looked_at(at: Layout, x: str, i: int, after: str) -> Iterator[str]:
     yield f"  %ndim{x} = load i32, ptr %np{x}"
     yield f"  %fp{x} = getelementptr i8, ptr %o{x}, i64 {at.flags}"
     yield f"  %flags{x} = load i32, ptr %fp{x}"
-    yield f"  %masked{x} = and i32 %flags{x}, {ALIGNED}"
-    yield f"  %aligned{x} = icmp ne i32 %masked{x}, 0"
+    yield f"  %masked{x} = and i32 %flags{x}, {ALIGNED | also}"
+    yield f"  %aligned{x} = icmp eq i32 %masked{x}, {ALIGNED | also}"
     yield f"  %two{x} = icmp eq i32 %ndim{x}, 2"
     yield f"  %three{x} = icmp eq i32 %ndim{x}, 3"
     yield f"  %known{x} = or i1 %two{x}, %three{x}"

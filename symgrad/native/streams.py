@@ -22,11 +22,14 @@ def streamed(group: Group) -> tuple[bool, ...]:
     Each of its vectors begins a line, or a part of one, if the array does.
     """
     sizes, fitting, total = group.space.sizes, list[bool](), 0
-    first = group.grain if group.flat else 0  # element at which a call may begin
+    # Elements at which a call may begin, and a block within it.
+    begins = (group.grain, group.block) if group.flat else ()
     for y in group.graph.outputs:
         *outer, inner = group.space.strides[y]
         fits = (
-            y not in group.ends and inner == 1 and not any(s % group.lanes for s in (*outer, first))
+            y not in group.ends
+            and inner == 1
+            and not any(s % group.lanes for s in (*outer, *begins))
         )
         fitting.append(fits)
         loops = zip(sizes, (*outer, inner), strict=True)

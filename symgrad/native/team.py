@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from types import MappingProxyType
@@ -52,6 +53,8 @@ declare i32 @pthread_mutex_unlock(ptr)
 declare i32 @pthread_cond_init(ptr, ptr)
 declare i32 @pthread_cond_wait(ptr, ptr)
 declare i32 @pthread_cond_broadcast(ptr)
+declare i32 @sigfillset(ptr)
+declare i32 @pthread_sigmask(i32, ptr, ptr)
 declare i32 @sched_yield()
 declare i32 @clock_gettime(i32, ptr)
 declare void {pause_declared}
@@ -188,6 +191,8 @@ work:
 ; Have so many workers, if the system gives them; how many there are.
 define internal i64 @hire(i64 %wanted) #1 {{
   %id = alloca i64
+  %every = alloca [256 x i8], align 16
+  %before = alloca [256 x i8], align 16
   br label %look
 look:
   %n = load i64, ptr @workers
@@ -196,7 +201,11 @@ look:
 more:
   %job = load atomic i64, ptr @job seq_cst, align 8
   %x = inttoptr i64 %job to ptr
+  ; Signals are for the threads that know of them.
+  %f = call i32 @sigfillset(ptr %every)
+  %b = call i32 @pthread_sigmask(i32 {setmask}, ptr %every, ptr %before)
   %r = call i32 @pthread_create(ptr %id, ptr null, ptr @serve, ptr %x)
+  %u = call i32 @pthread_sigmask(i32 {setmask}, ptr %before, ptr null)
   %failed = icmp ne i32 %r, 0
   br i1 %failed, label %end, label %made
 made:
@@ -220,8 +229,9 @@ ask:
   br i1 %free, label %begin, label %serial
 begin:
   %fewer = call i64 @llvm.smin.i64(i64 %threads, i64 %n)
-  %most = sub i64 %fewer, 1
-  %have = call i64 @hire(i64 %most)
+  %others = sub i64 %fewer, 1
+  %have = call i64 @hire(i64 %others)
+  %most = call i64 @llvm.smin.i64(i64 %have, i64 %others)
   store ptr %f, ptr @function
   store ptr %x, ptr @argument
   store i64 %n, ptr @count
@@ -322,7 +332,7 @@ PAUSES: Mapping[str, tuple[str, str]] = MappingProxyType(
 SYSTEM = (
     "pthread_create", "pthread_detach", "pthread_mutex_init", "pthread_mutex_lock",
     "pthread_mutex_unlock", "pthread_cond_init", "pthread_cond_wait", "pthread_cond_broadcast",
-    "sched_yield", "clock_gettime",
+    "pthread_sigmask", "sigfillset", "sched_yield", "clock_gettime",
 )  # fmt: skip
 
 
@@ -355,6 +365,7 @@ def team() -> Team:
         pause=pause[0],
         pause_declared=pause[1],
         spin=SPIN,
+        setmask=int(signal.SIG_SETMASK),
         parts=SHARE_PARTS,
         rows=SHARE_ROWS,
     )

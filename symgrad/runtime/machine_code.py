@@ -42,8 +42,10 @@ class MachineCode(Running):
         given = [*map(self.expression, step.operands)]
         given += [self.expression(ref) if part is None else part for ref, part, _ in ends]
         call = f"{name}({', '.join(given)}"
-        yield f"# machine code for {held(step)}"
-        if not module.threads or step.piece >= rows:
+        shared = module.threads and step.piece < rows
+        pieces = f", {step.piece} rows in a piece, on {step.threads} threads" if shared else ""
+        yield f"# machine code for {held(step)}{pieces}"
+        if not shared:
             yield f"{call}, 0, {rows})"
         elif step.code.shares:
             yield f"{call}, 0, {rows}, {step.piece}, {step.threads})"

@@ -46,7 +46,8 @@ def everything(block=None, tile=None, streamed=False):
     places = [(native, "LEAST_BYTES", 0), (groups.Group, "pays", lambda *_: True)]
     places += [(shared, "LEAST_SHARED", 0), (shared, "LEAST_WOKEN", 0)]
     if block is not None:
-        places += [(groups, name, block) for name in ("BLOCK", "GRAIN", "COLUMN_BLOCK")]
+        places += [(groups, name, block) for name in ("BLOCK", "COLUMN_BLOCK")]
+        places += [(groups, "GRAIN", min(block, 1024))]
         places += [(groups, "PER_PART", 0)]
     if streamed:
         places += [(streams, "LEAST_BYTES", 0)]

@@ -1,5 +1,7 @@
 """Products of matrices that the team shares: those of NumPy, but for last digits."""
 
+import ctypes
+import os
 import threading
 
 import numpy as np
@@ -9,6 +11,7 @@ import symgrad as sg
 
 pytest.importorskip("llvmlite")
 
+from symgrad.lowering import products as plans
 from symgrad.lowering.steps import Product
 from symgrad.native import products as native_products
 from symgrad.native.blas import blas_threads, openblas, set_blas_threads
@@ -88,11 +91,37 @@ def test_what_it_does_not_know_is_numpys():
         multiply(x, y, out)
         assert np.array_equal(out, expected)
     assert np.array_equal(multiply(a.tolist(), b), np.matmul(a.tolist(), b))
-    for wrong in ((a, b[:-1], c), (a, b, c[:-1]), (a, 3.0, c), (a,)):
+    read_only = c.copy()
+    read_only.flags.writeable = False
+    for wrong in ((a, b, read_only), (a, b[:-1], c), (a, b, c[:-1]), (a, 3.0, c), (a,)):
         with pytest.raises((ValueError, TypeError)) as expected:
             np.matmul(*wrong)
         with pytest.raises(type(expected.value)):
             multiply(*wrong)
+
+
+def test_what_is_written_over_an_operand_is_right():
+    whole = laid_out(300, 200, "f8", "rows")
+    square = laid_out(200, 200, "f8", "rows")
+    for a, b, out in (
+        (whole[:200], square, whole[:200]),
+        (square, whole[:200], whole[:200]),
+        (whole[:200], square, whole[50:250]),
+        (whole[100:], square, whole[:200]),
+    ):
+        before = whole.copy()
+        expected = a @ b
+        product(2)(a, b, out)
+        np.testing.assert_allclose(out, expected, rtol=1e-10)
+        whole[:] = before
+
+
+def test_matrices_that_are_one_are_no_place_for_several():
+    a, b = laid_out(100, 100, "f4", "rows", (3,)), laid_out(100, 100, "f4", "rows", (3,))
+    one = np.zeros((100, 100), "f4")
+    out = np.lib.stride_tricks.as_strided(one, (3, 100, 100), (0, *one.strides))
+    product(2)(a, b, out)
+    assert_near(one, a[2], b[2])
 
 
 def test_with_one_thread_of_blas_there_is_one():
@@ -105,15 +134,17 @@ def test_with_one_thread_of_blas_there_is_one():
     set_blas_threads(2)
 
 
-def test_several_threads_multiply_at_once():
-    a, b = laid_out(300, 200, "f8", "rows"), laid_out(200, 250, "f8", "columns")
-    expected, wrong = a @ b, []
+def test_several_threads_multiply_at_once_with_the_same_bits():
+    a, b = laid_out(100, 400, "f8", "rows"), laid_out(400, 301, "f8", "columns")
+    expected, wrong = np.empty((100, 301)), []
+    product(2)(a, b, expected)
+    assert_near(expected, a, b)
 
     def work():
-        out = np.empty((300, 250))
+        out = np.empty((100, 301))
         for _ in range(60):
             product(2)(a, b, out)
-            if not np.allclose(out, expected, rtol=1e-11):
+            if not np.array_equal(out, expected) or blas_threads() != 2:
                 wrong.append(1)
 
     asking = [threading.Thread(target=work) for _ in range(6)]
@@ -122,6 +153,33 @@ def test_several_threads_multiply_at_once():
     for t in asking:
         t.join()
     assert not wrong
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_process_that_is_forked_meanwhile_has_all_threads_of_blas():
+    a, b = laid_out(1500, 1000, "f8", "rows"), laid_out(1000, 1500, "f8", "rows")
+    out, done = np.empty((1500, 1500)), threading.Event()
+
+    def work():
+        while not done.is_set():
+            product(2)(a, b, out)
+
+    other = threading.Thread(target=work)
+    other.start()
+    try:
+        for _ in range(4):
+            child = os.fork()
+            if child == 0:
+                asked = ctypes.CFUNCTYPE(ctypes.c_int)(openblas().threads)()
+                os._exit(0 if asked == blas_threads() == 2 else 1)
+            assert os.waitpid(child, 0)[1] == 0
+    finally:
+        done.set()
+        other.join()
+
+
+def test_plans_ask_for_what_is_shared():
+    assert LEAST == plans.LEAST_SHARED
 
 
 X, Y = (RNG.standard_normal(s).astype("f4") for s in ((128, 300), (128, 10)))

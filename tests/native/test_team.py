@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -168,6 +169,25 @@ def test_a_process_ends_while_its_team_waits():
     )
     for _ in range(3):
         subprocess.run([sys.executable, "-c", code], check=True)
+
+
+SIGNALS = """
+import os, signal, time
+import numpy as np, symgrad as sg
+x = sg.placeholder("x", (1000, 1000), "float32")
+f = sg.compile([x], sg.tanh(x) * sg.exp(x), backend="native", threads=3)
+f(np.ones((1000, 1000), "f4"))
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+os.kill(os.getpid(), signal.SIGUSR1)
+time.sleep(0.1)
+assert signal.sigtimedwait({signal.SIGUSR1}, 1)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "sigtimedwait"), reason="no signals that are waited for")
+def test_signals_are_for_the_threads_that_know_of_them():
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}  # BLAS's own threads take them
+    subprocess.run([sys.executable, "-c", SIGNALS], check=True, env=environment)
 
 
 def test_a_module_that_shares_its_rows_says_so():
