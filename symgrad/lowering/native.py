@@ -149,10 +149,12 @@ class NativeLoop(Step, kw_only=True):
     """A fused group that runs as machine code, in blocks of rows that so many threads share.
 
     Its scratch are the arrays of parts, one for each result that is joined from the blocks'.
+    `beside_blas` if BLAS's own threads may be spinning when it runs.
     """
 
     code: NativeCode
     threads: int = 1
+    beside_blas: bool = False
 
     def accept(self, visitor: Visitor[T]) -> T:
         return visitor.native_loop(self)
@@ -165,7 +167,8 @@ class NativeLoop(Step, kw_only=True):
     def piece(self) -> int:
         """How many rows a call computes: a multiple of the grain."""
         code = self.code
-        least = LEAST_SHARED if code.shares else LEAST_WOKEN
+        at_once = code.shares and not self.beside_blas
+        least = LEAST_SHARED if at_once else LEAST_WOKEN
         if self.threads == 1 or code.rows <= code.grain or code.nanoseconds < least:
             return code.rows
         grains = -(-code.rows // code.grain)

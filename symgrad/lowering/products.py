@@ -28,16 +28,20 @@ LEAST_ALONE = 2**22
 def share_products(
     steps: list[Step], builders: Sequence[SlotBuilder], native: Native | None, threads: int
 ) -> None:
-    """Have so many threads share the products among the steps, if that is worth it."""
+    """Have so many threads share the products among the steps, if that is worth it.
+
+    Where these are left to BLAS, loops are told that its threads may be spinning beside them.
+    """
     if native is None or threads < 2:
         return
     counts = {i: count for i, s in enumerate(steps) if (count := _count(s, builders))}
     large = [i for i, count in counts.items() if count >= LEAST_SHARED]
-    begun = any(isinstance(s, NativeLoop) for s in steps) or native.insist
-    pays = begun or max(counts.values(), default=0) * native.times >= LEAST_ALONE
-    if not large or not pays or any(_is_dense(s, builders) for s in steps):
-        return
-    code = native.product(threads)
+    loops = [s for s in steps if isinstance(s, NativeLoop)]
+    pays = loops or native.insist or max(counts.values(), default=0) * native.times >= LEAST_ALONE
+    is_dense = any(_is_dense(s, builders) for s in steps)
+    code = native.product(threads) if large and pays and not is_dense else None
+    for loop in loops:
+        loop.beside_blas = is_dense or bool(large and code is None)
     if code is None:
         return
     for i in large:

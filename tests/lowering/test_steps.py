@@ -190,6 +190,16 @@ def test_beside_other_work_of_blas_products_are_left_to_it():
         assert Product not in map(type, steps)
 
 
+def test_beside_threads_of_blas_that_spin_only_long_loops_are_shared(monkeypatch):
+    monkeypatch.setattr(SomeCode, "nanoseconds", 100_000)
+    a = sg.placeholder("a", (256, 256), "float32")
+    for other, piece in ((sg.linalg.cholesky(a), 4000), (a[:2], 500)):
+        graph = sg.compile([a], [sg.exp(sg.tanh(a)) * 2, other], backend="numpy").graph
+        steps = lower(graph, {}, threads=2, native=SomeMaker(False)).steps
+        (loop,) = (s for s in steps if isinstance(s, NativeLoop))
+        assert loop.piece == piece
+
+
 def test_beside_machine_code_threads_share_smaller_products():
     a, b = sg.placeholder("a", (64, 64), "float32"), sg.placeholder("b", (64, 64), "float32")
     graph = sg.compile([a, b], sg.exp(sg.tanh(a @ b)) * 2, backend="numpy").graph
