@@ -264,8 +264,7 @@ class _Lowering:
 
     def _type(self, ref: Ref) -> TensorType:
         """The type of a value as it is seen."""
-        t = self.builders[ref.slot].type
-        return t.with_shape(ref.shape(t)) if ref.views else t
+        return ref.seen_type(self.builders[ref.slot].type)
 
     def _reshapes_in_place(self, source: Ref, attrs: Attrs) -> bool:
         if not source.views:

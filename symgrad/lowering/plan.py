@@ -109,8 +109,7 @@ class Plan(Displayed, Record, frozen=True):
         return bool(products) and sum(map(self.nanoseconds, self.steps)) <= MOSTLY * shared
 
     def _type(self, ref: Ref) -> TensorType:
-        t = self.slots[ref.slot].type
-        return t.with_shape(ref.shape(t)) if ref.views else t
+        return ref.seen_type(self.slots[ref.slot].type)
 
     @property
     def output_bytes(self) -> int:

@@ -53,8 +53,7 @@ def share_products(
 
 
 def _types(refs: Sequence[Ref], builders: Sequence[SlotBuilder]) -> list[TensorType]:
-    types = [builders[r.slot].type for r in refs]
-    return [t.with_shape(r.shape(t)) for r, t in zip(refs, types, strict=True)]
+    return [r.seen_type(builders[r.slot].type) for r in refs]
 
 
 def _count(step: Step, builders: Sequence[SlotBuilder]) -> int:

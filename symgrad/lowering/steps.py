@@ -101,6 +101,10 @@ class Ref(NamedTuple):
         """The shape of the value of a slot of this type as it is seen."""
         return self.layout(t).shape if self.views else t.shape
 
+    def seen_type(self, t: TensorType) -> TensorType:
+        """The type of the value of a slot of this type as it is seen."""
+        return t.with_shape(self.shape(t)) if self.views else t
+
     def layout(self, t: TensorType) -> Any:
         """An array as the value of a slot of this type is seen, with no memory to speak of."""
         shape: Any = t.shape
