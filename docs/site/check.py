@@ -5,7 +5,6 @@ than the screen, and axe finds nothing serious where there are no large tables. 
 finds what users look for.
 """
 
-import shutil
 import sys
 import threading
 from functools import partial
@@ -15,6 +14,8 @@ from typing import Any
 
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, sync_playwright
+
+from tools import chromium
 
 BUILT = Path(__file__).parents[1] / "_build" / "html"
 SCREENS = ((1280, "light"), (390, "dark"))
@@ -75,9 +76,7 @@ def main(part: str = "") -> int:
     threading.Thread(target=server.serve_forever, daemon=True).start()
     home, told = f"http://127.0.0.1:{server.server_port}/", []
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(
-            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
-        )
+        browser = chromium.launched(driver)
         for width, scheme in SCREENS:
             screen = browser.new_context(
                 viewport={"width": width, "height": 900}, color_scheme=scheme

@@ -1,9 +1,8 @@
-"""A Chromium that is already on the machine, and pages opened in it as a reader would."""
+"""Pages opened in a Chromium as a reader would."""
 
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +10,8 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 import symgrad as sg
+from tools import chromium as installed
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 SIZE = {"width": 1400, "height": 900}
 
 
@@ -21,23 +20,14 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if str(item.path).startswith(here):
             item.add_marker("browser")
-            if CHROMIUM is None:
+            if installed.PATH is None:
                 item.add_marker(pytest.mark.skip(reason="there is no Chromium"))
 
 
 @pytest.fixture(scope="session")
 def chromium():
-    root = getattr(os, "geteuid", lambda: 1)() == 0
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=CHROMIUM,
-            args=[
-                "--in-process-gpu",
-                "--renderer-process-limit=1",
-                "--disable-extensions",
-                *["--no-sandbox"] * root,
-            ],
-        )
+        browser = installed.launched(playwright)
         yield browser
         browser.close()
 
