@@ -51,6 +51,7 @@ class Device:
         self.name = name
         self.device = self._found()
         self._alone = {self.device}
+        self._seen: Any = None
         # Whether it writes the elements of a scatter one after the other.
         self.in_turn = self.device.platform == "cpu"
         # Whether memory is worth keeping: of a processor it would be new in every call, and is
@@ -123,7 +124,14 @@ class Device:
 
     def has(self, value: Any) -> bool:
         """Whether it is an array on this device."""
-        return isinstance(value, self.array_type) and value.sharding.device_set == self._alone
+        if type(value) not in self.array_types:
+            return False
+        # All that a function makes has one sharding, of which to ask JAX for the devices is dear.
+        if value.sharding is not self._seen:
+            if value.sharding.device_set != self._alone:
+                return False
+            self._seen = value.sharding
+        return True
 
     def empty(self, like: TensorType) -> Any:
         """An array on the device, of any content: `jax.numpy.empty` would compile a function."""

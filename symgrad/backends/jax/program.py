@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from math import prod
-from operator import attrgetter, is_
 from typing import Any, NoReturn
 
 import numpy as np
 
 from symgrad.backends.jax.device import Device
+from symgrad.backends.jax.feeding import DeviceFeeder
 from symgrad.backends.jax.lowering import Lowering, Stage, picker
 from symgrad.backends.jax.mesh import Mesh
+from symgrad.backends.jax.store import DeviceStore
 from symgrad.ir.cached import cached_property
 from symgrad.ir.errors import UnsupportedError
 from symgrad.ir.graph import Graph
@@ -20,7 +21,7 @@ from symgrad.ir.node import Node, Variable
 from symgrad.ir.types import TensorType
 from symgrad.lowering.plan import ALIGNMENT, Plan
 from symgrad.runtime.executable import Executable, Executables
-from symgrad.runtime.feeding import MOST_SHAPES, Feeder
+from symgrad.runtime.feeding import Feeder
 from symgrad.runtime.program import Program
 from symgrad.runtime.store import VariableStore
 from symgrad.runtime.workspace import MOST_KEPT, Pages
@@ -30,10 +31,6 @@ LEAST_PASSED = 1 << 17
 # JAX copies an array of NumPy's on a processor unless it begins where XLA likes it, which those of
 # NumPy's own never do. From this size on its copy takes two to ten times as long as ours.
 LEAST_HANDED = 1 << 17
-
-# JAX has one object for the shape and dtype of an array, which is asked for in C.
-_aval = attrgetter("aval")
-_shape_and_dtype = attrgetter("shape", "dtype")
 
 
 class JaxExecutable(Executable):
@@ -217,60 +214,6 @@ def _as_it_is(value: Any) -> Any:
     return value
 
 
-class DeviceStore(VariableStore):
-    """Variables whose next values stay on the device; those that are not there are put there."""
-
-    def __init__(
-        self, variables: Sequence[Variable], updated: Sequence[Variable], device: Device
-    ) -> None:
-        super().__init__(variables, updated)
-        self.device = device
-        self._on_device = device.array_types
-        # Contents that are arrays of NumPy's with what they are on the device: new ones are put
-        # there. That a content is held is what keeps other programs from writing into it.
-        self._known: list[tuple[Any, Any]] = [(None, None)] * len(self.variables)
-
-    def _placed(self, contents: Sequence[Any]) -> list[Any]:
-        """Contents of variables, on the device."""
-        found = []
-        for i, content in enumerate(contents):
-            held, there = self._known[i]
-            if type(content) in self._on_device:
-                there = content
-            elif held is not content:
-                there = self.device.put(content)
-                self._known[i] = content, there
-            found.append(there)
-        return found
-
-    def _step(self, executable: Any, inputs: Sequence[Any], workspace: Sequence[Any]) -> Any:
-        there = self.contents()
-        if not self._on_device.issuperset(map(type, there)):
-            there = self._placed(there)
-        passed = executable.passed
-        results = executable.run(inputs, there, self._passed(passed) if passed else ())
-        if self._commits:
-            old = self.exchange(results[executable.count :])
-            for i in passed:
-                self.spares[i] = old[i]
-        return results[: executable.count]
-
-    def _passed(self, numbers: Sequence[int]) -> list[Any]:
-        """Arrays for the next values of some variables: as in `_spare`, those before the present.
-
-        In the call they are used up, and Ctrl-C may end it anywhere: so none is kept here. The
-        present values are not among them, so that a call that fails leaves these as they were.
-        """
-        spares, device = self.spares, self.device
-        free = [device.has(spares[i]) and self.is_free(i) for i in numbers]
-        found = [
-            spares[i] if k else device.empty(self._types[i])
-            for i, k in zip(numbers, free, strict=True)
-        ]
-        self.spares = [None] * len(self.updated)
-        return found
-
-
 class JaxExecutables(Executables):
     """Executables of JAX's, one for each combination of sizes."""
 
@@ -282,46 +225,6 @@ class JaxExecutables(Executables):
 
     def _made(self, sizes: Mapping[str, int], filename: str = "") -> Executable:
         return self._make(sizes)
-
-
-class DeviceFeeder(Feeder):
-    """A feeder that leaves arrays of JAX's where they are."""
-
-    def __init__(self, inputs: Sequence[Node], forms: Any, device: Device) -> None:
-        super().__init__(inputs, forms)
-        self._arrays = device.array_types | {np.ndarray}
-        self._on_device = device.array_types
-        # The sizes for types of arguments that were taken as they are.
-        self._fitting: dict[Any, dict[str, int]] = {}
-
-    def feed(
-        self, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-    ) -> tuple[Sequence[Any], dict[str, int]]:
-        """See `Feeder.feed`: arguments of types that were taken as they are need no other look."""
-        if kwargs or not self._arrays.issuperset(map(type, args)):
-            return super().feed(args, kwargs)
-        there = self._on_device.issuperset(map(type, args))
-        types = tuple(map(_aval if there else _shape_and_dtype, args))
-        sizes = self._fitting.get(types)
-        if sizes is not None:
-            if self.ranges:
-                self._check_ranges(args)
-            return args, sizes
-        inputs, sizes = super().feed(args, kwargs)
-        if len(self._fitting) >= MOST_SHAPES:
-            self._fitting.clear()
-        if all(map(is_, inputs, args)):
-            self._fitting[types] = sizes
-        return inputs, sizes
-
-    def _array(self, p: Node, value: Any) -> Any:
-        if (
-            type(value) in self._arrays
-            and value.__class__ is not np.ndarray
-            and value.dtype == p.dtype
-        ):
-            return value
-        return super()._array(p, value)
 
 
 class JaxProgram(Program):
