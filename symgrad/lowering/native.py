@@ -140,9 +140,9 @@ def parted(native: Native | None, graph: GraphLike, sizes: Mapping[str, int]) ->
 
 
 PIECES = 4  # for each thread, so that none waits long for the last one
-# In nanoseconds. The team begins within a microsecond, if it has not gone to sleep; to wake one of
-# Python's threads takes 10 to 100 µs, most while BLAS spins on its processor.
-LEAST_SHARED, LEAST_WOKEN = 5_000, 150_000
+# Nanoseconds. To wake one of Python's threads takes 10 to 100 µs, most while BLAS spins on its
+# processor; code that `shares` is that for which its own threads, which wait, are worth it.
+LEAST_WOKEN = 150_000
 
 
 class NativeLoop(Step, kw_only=True):
@@ -168,8 +168,8 @@ class NativeLoop(Step, kw_only=True):
         """How many rows a call computes: a multiple of the grain."""
         code = self.code
         at_once = code.shares and not self.beside_blas
-        least = LEAST_SHARED if at_once else LEAST_WOKEN
-        if self.threads == 1 or code.rows <= code.grain or code.nanoseconds < least:
+        long = at_once or code.nanoseconds >= LEAST_WOKEN
+        if self.threads == 1 or code.rows <= code.grain or not long:
             return code.rows
         grains = -(-code.rows // code.grain)
         return -(-grains // (PIECES * self.threads)) * code.grain

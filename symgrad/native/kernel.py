@@ -21,7 +21,8 @@ from symgrad.native.space import NotNative
 from symgrad.native.streams import streamed
 from symgrad.native.team import has_team
 
-LEAST_SHARED = 5_000  # nanoseconds, of which another thread can save half
+# Nanoseconds, of which another thread can save half: a team that waits begins within one µs.
+LEAST_SHARED = 5_000
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -67,8 +68,8 @@ class Kernel:
         kinds = [None if p.ndim else kind_of(p.tensor.dtype) for p in graph.inputs]
         kinds += [None] * len(graph.outputs)
         strided = {k: s for k, s in enumerate(self.strides) if s is not None}
-        long = self.group.is_long() or self.group.nanoseconds >= LEAST_SHARED
-        self.shares = long and has_team()
+        self.shares = self.group.nanoseconds >= LEAST_SHARED and has_team()
+        long = self.shares or self.group.is_long()
         write_wrapper(
             self._module, KERNEL, kinds, 2, long=long, shared=self.shares, strided=strided
         )

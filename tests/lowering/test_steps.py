@@ -156,12 +156,12 @@ def test_a_native_loop_tells_what_it_holds_and_how_its_rows_are_shared(monkeypat
     (step,) = PLANS["native_loop"]
     assert held(step) == "multiply, tanh, exp, sum"
     assert step.piece == 500
-    monkeypatch.setattr(SomeCode, "nanoseconds", 3_000)  # sooner done than it is shared
-    assert step.piece == 4000
     monkeypatch.setattr(SomeCode, "nanoseconds", 100_000)
     assert step.piece == 500
     monkeypatch.setattr(SomeCode, "shares", False)  # sooner done than one of Python's threads wakes
     assert step.piece == 4000
+    monkeypatch.setattr(SomeCode, "nanoseconds", 200_000)
+    assert step.piece == 500
     assert [(part, y.op.name) for _, part, y in step.ends(["parts"])] == [("parts", "sum")]
 
 

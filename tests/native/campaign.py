@@ -44,7 +44,7 @@ DTYPES += ("uint8", "uint16", "uint32", "uint64", "bool")
 def everything(block=None, tile=None, streamed=False):
     """Whatever can run as machine code does so, however small; in blocks and tiles of so many."""
     places = [(native, "LEAST_BYTES", 0), (groups.Group, "pays", lambda *_: True)]
-    places += [(shared, "LEAST_SHARED", 0), (shared, "LEAST_WOKEN", 0)]
+    places.append((shared, "LEAST_WOKEN", 0))
     if block is not None:
         places += [(groups, name, block) for name in ("BLOCK", "COLUMN_BLOCK")]
         places += [(groups, "GRAIN", min(block, 1024))]

@@ -7,5 +7,4 @@ from symgrad.lowering import native
 
 @pytest.fixture(autouse=True)
 def short_loops_are_shared(monkeypatch):
-    monkeypatch.setattr(native, "LEAST_SHARED", 0)
     monkeypatch.setattr(native, "LEAST_WOKEN", 0)

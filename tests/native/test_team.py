@@ -190,9 +190,10 @@ def test_signals_are_for_the_threads_that_know_of_them():
     subprocess.run([sys.executable, "-c", SIGNALS], check=True, env=environment)
 
 
-def test_a_module_that_shares_its_rows_says_so():
+@pytest.mark.parametrize(("rows", "shares"), [(1000, True), (2, False)])
+def test_a_module_shares_its_rows_if_there_is_time_to(rows, shares):
     import symgrad as sg
 
-    x = sg.placeholder("x", (1000, 1000), "float32")
+    x = sg.placeholder("x", (rows, 1000), "float32")
     (code,) = sg.compile([x], sg.tanh(x) * sg.exp(x), backend="native").native
-    assert f"@{SHARE_ROWS}" in code.ir
+    assert code.shares == shares == (f"@{SHARE_ROWS}" in code.ir)
