@@ -26,6 +26,7 @@ V = TypeVar("V")
 Shape = tuple[int, ...]
 Interval: TypeAlias = tuple[float, float]
 Cotangent: TypeAlias = "Node | None"
+Former: TypeAlias = "tuple[list[Node], dict[str, Any]]"
 
 REAL: Interval = (-3.0, 3.0)
 POSITIVE: Interval = (0.2, 3.0)
@@ -115,6 +116,9 @@ class Op(Record, frozen=True, kw_only=True):
     of_complex: str = ""
     # User's attributes to canonical ones: normalize(*types, **attrs) -> attrs.
     normalize: Callable[..., dict[str, Any]] | None = None
+    # Operands and attributes as earlier versions wrote them in files, as they are now, and others
+    # as they are: former(operands, attrs) -> operands, attrs.
+    former: Callable[[list[Node], dict[str, Any]], Former] | None = None
 
     # The error where a named size is too small for the type of the result, which says what to write
     # instead: too_small(*types, sizes, **attrs) -> error or None, of types with their names.

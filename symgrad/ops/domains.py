@@ -3,11 +3,11 @@ when a program runs if not."""
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from symgrad.ir.along import Along, Cuts, Piecewise
 from symgrad.ir.node import Node
-from symgrad.ir.op import case
+from symgrad.ir.op import Former, case
 from symgrad.ir.types import TensorType
 from symgrad.ops import batch
 from symgrad.ops import domain_kernels as kernels
@@ -31,9 +31,17 @@ def _along(types: tuple[TensorType, ...], cuts: Cuts, domain: Domain, name: str)
     return None if in_row else Piecewise.KEPT
 
 
+def _of_probabilities(operands: list[Node], attrs: dict[str, Any]) -> Former:
+    """The check of a law, or of one probability, that was an op of its own, `probabilities`."""
+    if attrs.keys() != {"whole"} or not isinstance(attrs["whole"], bool):
+        return operands, attrs
+    return operands, {"domain": "law" if attrs["whole"] else "probability", "name": "p"}
+
+
 @op(
     infer=_within_infer,
     kernel=kernels.within,
+    former=_of_probabilities,
     ill_conditioned=True,
     pullback=lambda g, y, x, domain, name: g,
     pushforward=lambda t, y, x, domain, name: t,

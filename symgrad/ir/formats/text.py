@@ -232,8 +232,11 @@ class Reader(Generic[G]):
         return size_from_ast(tree) if number is None else number
 
 
-# Ops that had another name in texts and files of earlier versions.
-RENAMED: Mapping[str, str] = MappingProxyType({"hold": "optimization_barrier"})
+# Ops that had another name in texts and files of earlier versions. Those that had other operands or
+# attributes tell of them themselves: see `Op.former`.
+RENAMED: Mapping[str, str] = MappingProxyType(
+    {"hold": "optimization_barrier", "probabilities": "within"}
+)
 
 _DTYPES = frozenset(np.dtype(c).name for c in np.typecodes["All"] if np.dtype(c).kind in "biufc")
 
@@ -356,6 +359,8 @@ def build_node(name: str, inputs: list[Node], attrs: dict[str, Any], type: Type)
         if not isinstance(type, TensorType) or inputs:
             raise ParseError(f"{name} has no inputs and one result")
         return _build_leaf(op, attrs, type)
+    if op.former is not None:
+        inputs, attrs = op.former(inputs, attrs)
     types = tuple(x.type for x in inputs)
     found = op.check(types, attrs)
     if found != type:

@@ -9,7 +9,7 @@ import numpy as np
 from symgrad.ir.dims import Size
 from symgrad.ir.errors import DtypeError, ShapeError
 from symgrad.ir.node import Node, as_node
-from symgrad.ir.op import REAL, case
+from symgrad.ir.op import REAL, Former, case
 from symgrad.ir.types import TensorType, broadcast_shapes
 from symgrad.ops.batch import repeated
 from symgrad.ops.declare import NodeLike, composite, op, require
@@ -193,9 +193,22 @@ def _pinv_pushforward(t: Node, y: Node, x: Node, rtol: Node) -> Node:
     return beside - matmul(matmul(y, t), y)
 
 
+def _with_number(operands: list[Node], attrs: dict[str, Any]) -> Former:
+    """`rtol` was one number for all matrices, or None, and an attribute."""
+    rtol = attrs.get("rtol", ())
+    if len(operands) != 1 or not (rtol is None or isinstance(rtol, float)):
+        return operands, attrs
+    (x,) = operands
+    require_matrix(x.tensor)
+    require_lapack(x.tensor)
+    limit = broadcast_to(_tolerance(x, rtol), x.shape[:-2])
+    return [x, limit], {k: v for k, v in attrs.items() if k != "rtol"}
+
+
 @op(
     infer=_pinv_infer,
     kernel=kernels.pinv,
+    former=_with_number,
     pullback=_pinv_pullback,
     pushforward=_pinv_pushforward,
     flops=lambda t, r: 20 * t.size * min(t.shape[-2:]),
