@@ -28,6 +28,17 @@ from symgrad.runtime.inspect import machine  # noqa: E402
 machine.CALIBRATION /= 20
 
 
+def pytest_addoption(parser):
+    said = "of tests that go through many cases: those with this in their names"
+    parser.addoption("--only", metavar="TEXT", default="", help=said)
+
+
+def pytest_configure(config):
+    from tests import helpers  # which imports NumPy
+
+    helpers.only = config.getoption("only")
+
+
 def pytest_collection_finish():
     """What is there stays until the end; to walk it again and again took a fifth of a run.
 

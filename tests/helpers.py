@@ -17,6 +17,7 @@ from symgrad.ir.evaluate import evaluate
 
 STEP = 1e-6
 TOLERANCE = 1e-6
+only = ""  # pytest's option of that name
 
 
 def each(names, cases, ids=None, parts=1):
@@ -44,7 +45,10 @@ def each(names, cases, ids=None, parts=1):
         @functools.wraps(test)
         def check(**fixtures):
             part, failed = fixtures.pop("part") if parts > 1 else 0, []
-            for i in range(part, len(rows()), parts):
+            chosen = range(part, len(rows()), parts)
+            if only and not (chosen := [i for i in chosen if only in label(i)]):
+                pytest.skip(f"no case has {only!r} in its name")
+            for i in chosen:
                 try:
                     test(**dict(zip(names, rows()[i], strict=True)), **fixtures)
                 except pytest.skip.Exception:

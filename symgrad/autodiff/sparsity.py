@@ -100,7 +100,7 @@ class _Walk:
         if op.identity and (op.barrier or op.update):
             same = i == (node.attr("index") if node is not source else 0)
             return pattern if same else self._rows(node, pattern, np.full(int(node.size), -1))
-        if op.moves and all(n in self.fixed for n in source.inputs[op.indices :] if op.indices):
+        if op.index_map and all(n in self.fixed for n in source.inputs[op.indices :] if op.indices):
             return self._rows(node, pattern, self._moved(source, i))
         reach = self._reach(source, i)
         if reach is not None:

@@ -159,6 +159,8 @@ def hint(name: str, public: Iterable[str], space: Callable[[str], object]) -> st
     if found is None:
         homes = (s for s in SPACES if callable(vars(space(s)).get(name)))
         found = next((f"sg.{home}.{name}" for home in homes), None)
+    if found == f"sg.{name}":  # whoever declares it is told, and no user
+        return "; it is declared, but in no list of public names: run python -m tools.public_names"
     if found is not None:
         return f"; write {found}"
     if name in INSTEAD:

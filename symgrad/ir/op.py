@@ -140,7 +140,7 @@ class Op(Record, frozen=True, kw_only=True):
     data_movement: bool = False
     # Whether each element of the result is one of an operand's, or 0, and attributes, shapes and
     # indices alone tell which: so the kernel tells it of the numbers of the elements.
-    moves: bool = False
+    index_map: bool = False
     # Whether it is its second operand where its first, a mask, is true, and 0 elsewhere.
     selection: bool = False
     # Whether it only converts its operand to another dtype.

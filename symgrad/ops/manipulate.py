@@ -61,7 +61,7 @@ def _roll_transpose(g: Node, x: Node, shift: Size, axis: int) -> Node:
 @linear(
     infer=_roll_infer,
     kernel=index_kernels.roll,
-    moves=True,
+    index_map=True,
     transpose=_roll_transpose,
     out=True,
     data_movement=True,

@@ -1,6 +1,10 @@
 """Rules that are loaded when a graph needs them: what it becomes does not depend on it."""
 
+import subprocess
+import sys
+from importlib import import_module
 from itertools import product
+from pkgutil import walk_packages
 
 import numpy as np
 
@@ -12,7 +16,8 @@ from symgrad.passes import BY_RANGES, KERNELS, RULES
 from symgrad.rewrite.driver import Index, rewrite
 from symgrad.rewrite.late import Late, Rules
 from symgrad.rewrite.pattern import applied_in
-from symgrad.rewrite.rule import Exact
+from symgrad.rewrite.rule import Exact, rules_of
+from symgrad.rules import whole_graph
 from symgrad.testing import random_graph
 from tests.helpers import each
 
@@ -47,6 +52,37 @@ def test_a_late_file_is_told_by_its_rules():
     (first, *_) = home.late(file).load()
     assert not needs(first, {"add"})
     assert [*home.late(file, first.name).load()] == [*first.family]
+
+
+def test_every_rule_of_every_file_is_listed():
+    """In the passes, or in the derivatives, which bring what is written into its normal form."""
+    listed = {id(rule) for rules in EVERY for rule in rules} | {*map(id, rules_of(whole_graph))}
+    names = (m.name for m in walk_packages(home.__path__, f"{home.__name__}."))
+    forgotten = [
+        f"{name}.{rule.name}: see DECLARED in symgrad/passes/pipeline.py"
+        for name in names
+        for rule in rules_of(import_module(name))
+        if id(rule) not in listed
+    ]
+    assert forgotten == []
+
+
+DECLARED_OPS = """
+import sys
+from pkgutil import walk_packages
+import symgrad
+from symgrad.ir.op import REGISTRY
+known = {*REGISTRY.every(), *REGISTRY.functions}
+from importlib import import_module
+for module in walk_packages(symgrad.ops.__path__, "symgrad.ops."):
+    import_module(module.name)
+print({*REGISTRY.every(), *REGISTRY.functions} - known)
+"""
+
+
+def test_every_op_of_every_file_is_declared_by_the_families():
+    done = subprocess.run([sys.executable, "-c", DECLARED_OPS], capture_output=True, text=True)
+    assert done.stdout.strip() == "set()", f"see symgrad/ops/families.py\n{done.stderr}"
 
 
 def graphs():

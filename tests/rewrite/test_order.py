@@ -5,23 +5,26 @@ import pytest
 
 import symgrad as sg
 from symgrad.autodiff import normal
-from symgrad.passes import DEFAULT, KERNELS, RULES, rules_pass
+from symgrad.passes import BY_RANGES, DEFAULT, KERNELS, RULES, rules_pass
 from symgrad.rewrite.driver import Index
-from symgrad.testing import assert_equivalent, random_feeds, random_graph
+from symgrad.testing import assert_equivalent, random_feeds, random_graph, spellings
 from tests import test_kinks as kinks
 from tests.golden.functions import FUNCTIONS
-from tests.helpers import each
+from tests.helpers import each, generator
 
 GRADES = ("bits", "values", "rounding", "reals")
 OF_RULES = {"simplify": RULES, "kernels": KERNELS}
+RANGED = {"simplify": [*RULES, *BY_RANGES]}
 
 
 def shuffled(rng):
-    """The default passes, the rules of each in another order."""
+    """The default passes, the rules of each in another order, those for ranges among them."""
 
     def step(found):
-        rules = OF_RULES.get(found.name)
-        return found if rules is None else rules_pass(found.name, found.reason, mixed(rng, rules))
+        rules, more = OF_RULES.get(found.name), RANGED.get(found.name, [])
+        if rules is None:
+            return found
+        return rules_pass(found.name, found.reason, mixed(rng, rules), more and mixed(rng, more))
 
     return tuple(map(step, DEFAULT))
 
@@ -48,6 +51,16 @@ def test_programs_compute_the_same_in_any_order_of_rules(case):
     for exact in GRADES:
         feeds = random_feeds(rng, found.inputs)
         assert_equivalent(found.inputs, outputs, feeds, exact=exact, passes=shuffled(rng))
+
+
+@each("rule", [*RULES, *KERNELS, *BY_RANGES], ids=lambda rule: rule.name, parts=2)
+def test_what_a_rule_fits_computes_the_same_in_any_order_of_rules(rule):
+    """The first of its spellings, which other rules may fit as well, at its own grade."""
+    rng = generator(rule.name)
+    y, inputs = next(spellings(rule))
+    feeds = random_feeds(rng, inputs)
+    grade = rule.exact.name.lower()
+    assert_equivalent(inputs, [y], feeds, exact=grade, passes=shuffled(rng))
 
 
 @pytest.mark.parametrize("seed", range(3))

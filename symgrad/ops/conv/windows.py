@@ -97,7 +97,7 @@ def _windows_transpose(g: Node, x: Node, axis: int, **attrs: Any) -> Node:
     infer=_windows_infer,
     kernel=window_kernels.windows,
     normalize=normalize,
-    moves=True,
+    index_map=True,
     transpose=_windows_transpose,
     view=True,
     cases=CASES,

@@ -149,7 +149,7 @@ def _gather_batch(inputs: Sequence[Node], flags: Sequence[bool], node: Node, axi
     batch=_gather_batch,
     along=_gather_along,
     flops=lambda *types, axis: 0,
-    moves=True,
+    index_map=True,
     indices=1,
     out=True,
     preserves_zero=True,

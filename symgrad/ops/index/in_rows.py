@@ -47,7 +47,7 @@ def _pick_back(g: Node, y: Node, x: Node, index: Node) -> Node:
     infer=_pick_infer,
     kernel=kernels.pick_in_rows,
     promote=lambda x, index: (None, INDEX),
-    moves=True,
+    index_map=True,
     pullback=_pick_back,
     pushforward=again,
     by_rows=_by_rows,

@@ -142,7 +142,7 @@ def _on_diagonal_infer(t: TensorType, *, shape: tuple[Size, Size], offset: int) 
 @linear(
     infer=_diagonal_infer,
     kernel=kernels.diagonal,
-    moves=True,
+    index_map=True,
     transpose=lambda g, x, offset: call("on_diagonal", g, shape=x.shape[-2:], offset=offset),
     too_small=lambda t, sizes, offset: _diagonal_too_short(t.shape, offset, sizes),
     view=True,
@@ -158,7 +158,7 @@ def diagonal_p(x: NodeLike, /, offset: int) -> Node:
 @linear(
     infer=_on_diagonal_infer,
     kernel=kernels.on_diagonal,
-    moves=True,
+    index_map=True,
     transpose=lambda g, x, shape, offset: diagonal_p(g, offset=offset),
     too_small=lambda t, sizes, shape, offset: _diagonal_too_short(shape, offset, sizes),
     normalize=lambda t, shape, offset: {"shape": as_shape(shape), "offset": offset},
