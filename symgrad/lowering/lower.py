@@ -24,7 +24,7 @@ from symgrad.lowering.in_place import InPlace
 from symgrad.lowering.masks import masks_apart
 from symgrad.lowering.memory import assign_offsets
 from symgrad.lowering.names import names_of
-from symgrad.lowering.native import Native, NativeCode, NativeLoop, parted, strides_of
+from symgrad.lowering.native import Native, NativeCode, NativeLoop, strides_of, subgroups
 from symgrad.lowering.native_program import whole_plan
 from symgrad.lowering.plan import Plan
 from symgrad.lowering.products import share_products
@@ -184,7 +184,7 @@ class _Lowering:
             return found
         types: list[Any] = [tasks[i].type for i in inputs]
         tiling = tile_rows(graph, types, self.sizes, self._lower_tile, self.threads)
-        return tiling or parted(self.native, graph, self.sizes)
+        return tiling or subgroups(self.native, graph, self.sizes)
 
     def _lower_tile(self, tile: Graph, nexts: Sequence[Node], trial: bool) -> Plan:
         """The plan of a tile. Threads share what is in it, if that is enough, or else the tiles."""

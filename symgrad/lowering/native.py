@@ -126,7 +126,7 @@ def _strides(slot: SlotBuilder, ref: Ref) -> Strides | None:
     return None if layout.flags.c_contiguous or any(abs(s) > NEAR for s in last) else found
 
 
-def parted(native: Native | None, graph: GraphLike, sizes: Mapping[str, int]) -> Graph | None:
+def subgroups(native: Native | None, graph: GraphLike, sizes: Mapping[str, int]) -> Graph | None:
     """A group in parts: what may be machine code fused, or all but what NumPy draws as a whole.
 
     None if they are all of it.

@@ -191,7 +191,7 @@ def _softmax_along(spelling: Spelling) -> AlongRule:
 
 
 @in_single
-def _parted(x: Node, axis: tuple[int, ...]) -> Node:
+def _softmax_terms(x: Node, axis: tuple[int, ...]) -> Node:
     return exp(_minus_total(x, axis))
 
 
@@ -202,7 +202,7 @@ def _minus_total(x: Node, axis: tuple[int, ...]) -> Node:
 
 @_over_axes(
     kernel=kernels.softmax,
-    along=_softmax_along(_parted),
+    along=_softmax_along(_softmax_terms),
     pullback=_softmax_flow,
     pushforward=_softmax_flow,
 )

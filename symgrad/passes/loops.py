@@ -46,7 +46,7 @@ class LoopView:
         """Whether a node is a stack of this loop."""
         return x.op.of_several and x.inputs[0] is self.node and x.attr("index") >= len(self.states)
 
-    def parted(self, given: Sequence[T]) -> list[Sequence[T]]:
+    def by_kind(self, given: Sequence[T]) -> list[Sequence[T]]:
         """Operands of the loop by their kind: for carries, sequences, and those read whole."""
         first, end = len(self.states), len(self.states) + len(self.slices)
         return [given[:first], given[first:end], given[end:]]

@@ -111,7 +111,7 @@ class _Pair:
         self.number, self.rest = divmod(self.length, self.size)
         end = self.rest if loop.reverse else self.length - self.rest
         self.last, self.main = (slice(None, end), slice(end, None))[:: 1 if loop.reverse else -1]
-        init, self.read, self.whole = loop.parted(given)
+        init, self.read, self.whole = loop.by_kind(given)
         stacks = {*self.rows.values()}
         asked = {k: y for k, y in enumerate(loop.rows, carries) if y not in stacks}
         states, fixed = new_inputs("c", loop.states), new_inputs("k", loop.fixed)
@@ -139,7 +139,7 @@ class _Pair:
     def backward(self, given: Sequence[Node]) -> dict[int, Node]:
         """The results of the late loop, by their numbers."""
         early, late, carries = self.early, self.late, len(self.late.states)
-        init, sequences, whole = late.parted(given)
+        init, sequences, whole = late.by_kind(given)
         tail: list[Node] = []
         if self.rest:
             parts = [
