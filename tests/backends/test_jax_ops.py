@@ -20,9 +20,10 @@ LEFT_TO_NUMPY = [
     "adjugate", "adjugate_slope", "airy", "beta_slope", "betaincc", "betainccinv", "betaincinv",
     "binet", "draw_gamma", "draw_integer_rows", "draw_integers", "draw_multinomial", "draw_order",
     "draw_poisson", "draw_rows", "draw_vonmises", "eig", "eigvals", "ellipe", "ellipk", "erfcinv",
-    "erfcx", "erfcx_slope", "expm", "gamma_slope", "gammainccinv", "gammaincinv", "gegenbauer",
-    "hyp2f1", "iv", "j0", "j1", "jv", "kv", "lambertw", "numpy_function", "numpy_function_out",
-    "pinv", "sici", "sized", "sparse_matmul", "sparse_solve", "stdtr", "stdtrit", "yv", "zeta",
+    "erfcx", "erfcx_slope", "exp1", "expm", "gamma_slope", "gammainc", "gammaincc", "gammainccinv",
+    "gammaincinv", "gegenbauer", "hyp2f1", "iv", "j0", "j1", "jv", "kv", "lambertw",
+    "numpy_function", "numpy_function_out", "pinv", "sici", "sized", "sparse_matmul",
+    "sparse_solve", "stdtr", "stdtrit", "yv", "zeta",
 ]  # fmt: skip
 GROUPS = 8
 BOTH = ("jax", "numpy")

@@ -406,3 +406,65 @@ def test_a_sum_over_rows_copies_no_transpose():
     np.testing.assert_allclose(program(*given), sg.compile([X, w], slope)(*given), rtol=1e-6)
     (stage,) = program.executables.of({"N": 3}).lowering.stages
     assert " transpose(" not in stage.function.as_text()
+
+
+def test_what_is_given_on_the_device_is_the_callers_to_delete():
+    """Copies of variables, constants and inputs, and of what is asked for twice."""
+    x, w = sg.placeholder("x", 4, "float32"), sg.variable("w", np.zeros(4, "f4"))
+    table = sg.constant(np.arange(40_000.0))
+    train = sg.compile(x, [], updates={w: w + x}, backend="jax")
+    look = sg.compile(x, [w, table, x, x + 1, x + 1], backend="jax")
+    given = jax.numpy.ones(4)
+    for turn in range(3):  # first as an array of NumPy's
+        found = look.on_device(given)
+        np.testing.assert_array_equal(found[0], np.full(4, turn))
+        for array in found:
+            array.delete()
+        train(given)
+    assert w.value.tolist() == [3] * 4
+
+
+def test_memory_that_was_deleted_is_not_passed_for_next_values():
+    w = sg.variable("w", np.zeros(2**16, "f4"))
+    program = sg.compile([], [], updates={w: w + 1}, backend="jax")
+    for _ in range(2):
+        program()
+    before = w.cell.content
+    program()
+    before.delete()
+    del before
+    program()
+    assert w.value[0] == 4
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int64", "uint8"])
+def test_common_divisors_of_the_least_integers_are_found(dtype):
+    ends = np.iinfo(dtype)
+    some = np.array([ends.min, ends.max, 0, 6], dtype)
+    a, b = (v.ravel() for v in np.meshgrid(some, some))
+    xs = [sg.placeholder(n, a.shape, dtype) for n in "ab"]
+    for f in (sg.gcd, sg.lcm):
+        one, other = (sg.compile(xs, f(*xs), backend=b) for b in BOTH)
+        np.testing.assert_array_equal(one(a, b), other(a, b))
+
+
+def test_a_matrix_is_refused_by_the_rows_before_nan():
+    a, w = sg.placeholder("a", (3, 3)), sg.variable("w", 0.0)
+    program = sg.compile(a, sg.linalg.cholesky(a), updates={w: w + 1}, backend="jax")
+    for refused in (
+        [[-1, 0, 0], [np.nan, 1, 0], [0, 0, 1]],
+        [[1, 0, 0], [0, -1, 0], [np.nan, 0, 1]],
+    ):
+        with pytest.raises(sg.KernelError, match="positive definite"):
+            program(np.array(refused))
+    assert w.value == 0
+    found = program(np.array([[4, 0, 0], [2, 5, 0], [np.nan, 1, 3]]))
+    np.testing.assert_array_equal(found[:2], [[2, 0, 0], [1, 2, 0]])
+    assert np.isnan(found[2]).all()
+
+
+def test_an_entropy_beside_a_far_larger_number_is_finite():
+    a, b = sg.placeholder("a", ()), sg.placeholder("b", ())
+    for f in (sg.special.rel_entr, sg.special.kl_div):
+        one, other = (sg.compile([a, b], f(a, b), backend=k)(1.0, 1e308) for k in BOTH)
+        np.testing.assert_allclose(one, other, rtol=1e-12)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -123,8 +123,8 @@ class Device:
             return self.jax.device_put(array, place or self.device)
 
     def has(self, value: Any) -> bool:
-        """Whether it is an array on this device."""
-        if type(value) not in self.array_types:
+        """Whether it is an array on this device, which nobody has deleted."""
+        if type(value) not in self.array_types or value.is_deleted():
             return False
         # All that a function makes has one sharding, of which to ask JAX for the devices is dear.
         if value.sharding is not self._seen:
@@ -145,11 +145,14 @@ class Device:
         """A next value within a function, as it is kept."""
         return value
 
-    def own(self, values: Sequence[Any]) -> list[Any]:
-        """Values on the device, whose memory nobody else writes."""
-        if self.array_types.issuperset(map(type, values)):
+    def own(self, values: Sequence[Any], borrowed: Collection[int]) -> list[Any]:
+        """Values on the device that are the caller's: copies of what is not only theirs."""
+        if not borrowed and self.array_types.issuperset(map(type, values)):
             return list(values)
-        return [y if isinstance(y, self.array_type) else self.put(np.array(y)) for y in values]
+        return [
+            y if type(y) in self.array_types and k not in borrowed else self.copied(y)
+            for k, y in enumerate(values)
+        ]
 
     def copied(self, value: Any) -> Any:
         """A value on the device that nobody else can write, delete or donate."""

@@ -140,9 +140,28 @@ class Elementwise:
     def xlog1py(self, x, y):
         return self.jnp.where((x == 0) & (y == y), 0, x * self.jnp.log1p(y))
 
+    def _magnitude(self, x):
+        """|x|, of the least integer, too, which has no opposite of its dtype."""
+        size = self.jnp.abs(x)
+        return size.astype(f"u{x.dtype.name}") if x.dtype.kind == "i" else size
+
+    def gcd(self, a, b):
+        """JAX's does not end for the least integer of a dtype."""
+        return self.jnp.gcd(self._magnitude(a), self._magnitude(b))
+
+    def lcm(self, a, b):
+        a, b = self._magnitude(a), self._magnitude(b)
+        return a // self.jnp.maximum(self.jnp.gcd(a, b), 1) * b
+
+    def _log_of_quotient(self, a, b):
+        """log(a / b), also where the quotient has lost digits, being small."""
+        log, tiny = self.jnp.log, np.finfo(a.dtype).tiny
+        return self.jnp.where(abs(a / b) < tiny, log(a) - log(b), log(a / b))
+
     def rel_entr(self, a, b):
         past = (a - b) / b
-        y = a * self.jnp.where(abs(past) < 0.5, self.jnp.log1p(past), self.jnp.log(a / b))
+        near = self.jnp.log1p(past)
+        y = a * self.jnp.where(abs(past) < 0.5, near, self._log_of_quotient(a, b))
         return self._entropy(a, b, y, 0)
 
     def kl_div(self, a, b):
@@ -152,7 +171,7 @@ class Elementwise:
         series = 0
         for k in range(18, 1, -1):
             series = (1 if k % 2 == 0 else -1) / (k * (k - 1)) + t * series
-        far = a * self.jnp.log(a / b) + b - a
+        far = a * self._log_of_quotient(a, b) + b - a
         return self._entropy(a, b, self.jnp.where(near, b * t * t * series, far), b)
 
     def _entropy(self, a, b, y, at_zero):

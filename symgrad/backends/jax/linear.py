@@ -13,13 +13,14 @@ class Linear(Windows):
     """Ops on matrices; a matrix that NumPy refuses is one here at which the op fails."""
 
     def cholesky(self, x):
-        """It is NaN where it fails, which a matrix with NaN does not."""
-        y, given = (
-            self.lax.linalg.cholesky(x, symmetrize_input=False),
-            self.jnp.isnan(self.jnp.tril(x)),
-        )
-        self.failing(self.jnp.isnan(y) & ~self.jnp.any(given, (-2, -1), keepdims=True))
-        return self.jnp.tril(y)
+        """It fails by the rows before the first one with NaN; those from there on are NaN."""
+        jnp, size = self.jnp, x.shape[-1]
+        known = jnp.cumsum(jnp.any(jnp.isnan(jnp.tril(x)), -1), -1) == 0
+        known = known[..., :, None] & known[..., None, :]
+        regular = jnp.where(known, x, jnp.eye(size, dtype=x.dtype))
+        y = self.lax.linalg.cholesky(regular, symmetrize_input=False)
+        self.failing(jnp.isnan(y))
+        return jnp.tril(jnp.where(known, y, np.nan))
 
     def solve_definite(self, a, b):
         half = self.solve_triangular(factor := self.cholesky(a), b, True)
@@ -88,7 +89,7 @@ class Linear(Windows):
 
     def eigh(self, x, degenerate):
         if x.shape[-1] > 2:  # of smaller ones with NaN NumPy gives NaN
-            self.failing(self.jnp.isnan(self.jnp.tril(x)))
+            self.failing(self.jnp.isnan(self.jnp.tril(x)) | self.jnp.isinf(self.jnp.tril(x, -1)))
         return tuple(self.jnp.linalg.eigh(x, "L", symmetrize_input=False))
 
     def eigvalsh(self, x, degenerate):

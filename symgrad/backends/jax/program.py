@@ -69,6 +69,10 @@ class JaxExecutable(Executable):
         # and results, which the caller may donate.
         made = {i for s in stages for i in s.gives} - {*outputs[: self.count]}
         self._foreign = {k for k, i in enumerate(outputs) if k >= self.count and i not in made}
+        # Results that are not the caller's alone: those, and what is asked for twice.
+        every = {i for s in stages for i in s.gives}
+        shown = outputs[: self.count]
+        self.borrowed = {k for k, i in enumerate(shown) if i not in every or i in shown[:k]}
         # A function that makes all that is asked for is the whole of a call.
         gives = stages[0].gives
         alone = len(stages) == 1 and not stages[0].host and not self._foreign
@@ -272,17 +276,17 @@ class JaxProgram(Program):
 
     def _called(
         self,
-        as_given: Callable[[Sequence[Any]], list[Any]],
+        as_given: Callable[[Sequence[Any], Collection[int]], list[Any]],
         args: tuple[Any, ...],
         kwargs: Mapping[str, Any],
     ) -> Any:
         inputs, sizes = self.feeder.feed(args, kwargs)
-        executable = self.executables.fixed or self.executables.of(sizes)
+        executable: Any = self.executables.fixed or self.executables.of(sizes)
         try:
             if self.mesh is not None:
                 inputs = self.mesh.fed(self.feeder.inputs, inputs, sizes)
             results = self.store.run(executable, inputs, ())
-            return self.form(as_given(results))
+            return self.form(as_given(results, executable.borrowed))
         except Exception as error:
             if (told := self.device.failed(error)) is error:
                 raise
@@ -300,7 +304,7 @@ class JaxProgram(Program):
         )
 
 
-def _owned(values: Sequence[Any]) -> list[Any]:
-    """Results as arrays of NumPy's that are the caller's."""
+def _owned(values: Sequence[Any], borrowed: Collection[int]) -> list[Any]:
+    """Results as arrays of NumPy's that are the caller's: each is copied."""
     arrays = map(np.asarray, values)
     return [a.copy() if a.ndim else a[()] for a in arrays]

@@ -45,7 +45,7 @@ class Special(Reductions):
 
     def gammaln(self, x):
         """XLA's has few digits near its zeros; of float32 it is computed in float64."""
-        return self.scipy.gammaln(x.astype(np.float64))
+        return self.jnp.where(x == -np.inf, x, self.scipy.gammaln(x.astype(np.float64)))
 
     def gamma(self, x):
         return self.scipy.gamma(x)
@@ -91,14 +91,8 @@ class Special(Reductions):
             y = y / (x * x) + c
         return y / x
 
-    def gammainc(self, a, x):
-        """Of float32 it has few digits in JAX, as have the two below."""
-        return self.scipy.gammainc(a.astype(np.float64), x.astype(np.float64))
-
-    def gammaincc(self, a, x):
-        return self.scipy.gammaincc(a.astype(np.float64), x.astype(np.float64))
-
     def betainc(self, a, b, x):
+        """Of float32 it has few digits in JAX."""
         return self.scipy.betainc(*(y.astype(np.float64) for y in (a, b, x)))
 
     def polygamma(self, x, order):
@@ -134,9 +128,6 @@ class Special(Reductions):
 
     def i1e(self, x):
         return self.scipy.i1e(x)
-
-    def exp1(self, x):
-        return self.jnp.where(x == np.inf, 0, self.scipy.exp1(x))
 
     def expi(self, x):
         """At its ends, where JAX has NaN, it is -0, -inf at 0, and inf."""
