@@ -6,7 +6,7 @@ import ctypes
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -82,15 +82,18 @@ def blas_threads() -> int | None:
     found = openblas()
     if found is None:
         return None
-    asked = int(ctypes.CFUNCTYPE(ctypes.c_int)(found.threads)())
-    return int(found.state[LIMIT]) if found.state[HOLDERS] else asked
+    ask, held = ctypes.PYFUNCTYPE(ctypes.c_int)(found.threads), found.state.__getitem__
+    # One call in C, which keeps the GIL: a product of another thread's cannot end in between.
+    all_three = partial(ask), partial(held, HOLDERS), partial(held, LIMIT)
+    asked, holders, limit = list(map(partial.__call__, all_three))
+    return int(limit if holders else asked)
 
 
 def set_blas_threads(count: int) -> None:
     """Let NumPy's BLAS take so many threads, in the whole process, if it can be told."""
     found = openblas()
     if found is not None:
-        ctypes.CFUNCTYPE(None, ctypes.c_int)(found.set_threads)(count)
+        ctypes.PYFUNCTYPE(None, ctypes.c_int)(found.set_threads)(count)
 
 
 def _address(library: Any, name: str) -> int:
