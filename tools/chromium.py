@@ -7,7 +7,7 @@ import shutil
 
 from playwright.sync_api import Browser, Playwright
 
-# The first of Debian's packages that is there. The one without windows takes a fifth less time.
+# The first of Debian's packages that is there. The one without windows takes less time.
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser")
 PATH = next(filter(None, map(shutil.which, NAMES)), None)
 

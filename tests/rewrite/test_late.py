@@ -69,12 +69,11 @@ def test_every_rule_of_every_file_is_listed():
 
 
 DECLARED_OPS = """
-import sys
+from importlib import import_module
 from pkgutil import walk_packages
 import symgrad
 from symgrad.ir.op import REGISTRY
 known = {*REGISTRY.every(), *REGISTRY.functions}
-from importlib import import_module
 for module in walk_packages(symgrad.ops.__path__, "symgrad.ops."):
     import_module(module.name)
 print({*REGISTRY.every(), *REGISTRY.functions} - known)

@@ -13,18 +13,18 @@ from tests.golden.functions import FUNCTIONS
 from tests.helpers import each, generator
 
 GRADES = ("bits", "values", "rounding", "reals")
-OF_RULES = {"simplify": RULES, "kernels": KERNELS}
-RANGED = {"simplify": [*RULES, *BY_RANGES]}
+# Of a pass its rules, and those for graphs of which a range is declared.
+OF_RULES = {"simplify": (RULES, RULES + BY_RANGES), "kernels": (KERNELS, ())}
 
 
 def shuffled(rng):
     """The default passes, the rules of each in another order, those for ranges among them."""
 
     def step(found):
-        rules, more = OF_RULES.get(found.name), RANGED.get(found.name, [])
-        if rules is None:
+        if found.name not in OF_RULES:
             return found
-        return rules_pass(found.name, found.reason, mixed(rng, rules), more and mixed(rng, more))
+        rules, given_ranges = (mixed(rng, [*part]) for part in OF_RULES[found.name])
+        return rules_pass(found.name, found.reason, rules, given_ranges)
 
     return tuple(map(step, DEFAULT))
 
@@ -53,7 +53,21 @@ def test_programs_compute_the_same_in_any_order_of_rules(case):
         assert_equivalent(found.inputs, outputs, feeds, exact=exact, passes=shuffled(rng))
 
 
-@each("rule", [*RULES, *KERNELS, *BY_RANGES], ids=lambda rule: rule.name, parts=2)
+@pytest.mark.parametrize("seed", range(4))
+def test_graphs_with_ranges_compute_the_same_in_any_order_of_rules(seed):
+    rng = np.random.default_rng(seed)
+    x = sg.placeholder("x", 5, within=(0.1, 3))
+    outputs = [abs(x) * sg.maximum(x, 0), sg.where(x < 0, x, -x), sg.minimum(x, 5) + abs(x)]
+    program = sg.compile(x, outputs, passes=shuffled(rng))
+    assert {rule.name for rule in BY_RANGES} <= {*program.trace.rules()}
+    given = rng.uniform(0.2, 2.9, 5)
+    for found, expected in zip(
+        program(given), sg.compile(x, outputs, passes=())(given), strict=True
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@each("rule", [*RULES, *KERNELS], ids=lambda rule: rule.name, parts=2)
 def test_what_a_rule_fits_computes_the_same_in_any_order_of_rules(rule):
     """The first of its spellings, which other rules may fit as well, at its own grade."""
     rng = generator(rule.name)
