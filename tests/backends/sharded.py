@@ -88,8 +88,20 @@ def elsewhere():
     return losses, places, float(w.value)
 
 
+def within_a_mesh():
+    """Losses of programs whose first call is made where the caller has set a mesh of his own."""
+    x, w = sg.placeholder("x", ("N", 3), "float32"), np.ones(3, "float32")
+    losses = []
+    with jax.set_mesh(jax.make_mesh((2, 2), ("N", "M"))):
+        for place in ({}, {"device": "cpu:1"}, {"shard": {"N": 4}}):
+            program = sg.compile(x, sg.sum(sg.exp(x) @ w), backend="jax", **place)
+            losses += [float(program(np.zeros((4, 3), "float32"))) for _ in range(2)]
+        assert jax.sharding.get_mesh().axis_names == ("N", "M")
+    return losses
+
+
 def main():
-    found = {"elsewhere": elsewhere()}
+    found = {"elsewhere": elsewhere(), "within a mesh": within_a_mesh()}
     for make, optimizer in ((mlp, sg.optim.Adam), (normalised, sg.optim.SGD),
                             (Attention, sg.optim.SGD), (Convolution, sg.optim.SGD)):  # fmt: skip
         *_, one = trained(make, None, optimizer)

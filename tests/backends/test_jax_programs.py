@@ -324,6 +324,7 @@ def test_what_is_fed_lies_within_its_range_in_every_call():
         ({"device": "cpu:-1"}, "there is no device 'cpu:-1'"),
         ({"device": "cpu:"}, "there is no device 'cpu:'"),
         ({"device": ""}, "there is no device ''"),
+        ({"device": "cpu:0", "shard": {"N": 1}}, "not 'cpu:0': write device='cpu'"),
     ],
 )
 def test_what_is_refused(options, words):
@@ -402,7 +403,21 @@ def test_errors_of_jax_are_told_in_words_of_this_program():
     gone.delete()
     with pytest.raises(sg.FeedError, match="is there no more: Array has been deleted"):
         program(gone)
+    with (
+        jax.transfer_guard("disallow"),
+        pytest.raises(sg.UnsupportedError, match=r"jax\.transfer_guard forbids .*host-to-device"),
+    ):
+        program(good)
     assert total.value == 1
+
+
+def test_options_of_jax_that_a_program_need_not_follow_are_for_the_caller_alone(tmp_path):
+    y = sg.mean(sg.exp(X) + sg.sum(X, axis=0))
+    with jax.numpy_rank_promotion("raise"):
+        program = sg.compile(X, y, backend="jax")
+        assert program(np.zeros((2, 4), "f4")) == 1
+        assert jax.config.jax_numpy_rank_promotion == "raise"
+        assert program.export(tmp_path / "m").exists()
 
 
 def test_a_sum_over_rows_copies_no_transpose():

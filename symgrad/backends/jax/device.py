@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,34 @@ def imported() -> Any:
     return jax
 
 
+@contextmanager
+def as_needed(jax: Any) -> Iterator[None]:
+    """Let JAX have numbers of 64 bits, arrays of several ranks in an operation, and no mesh.
+
+    That is so in this thread and for this while: of the state of JAX nothing stays changed.
+    """
+    config = jax.config
+    with ExitStack() as options:
+        enter = options.enter_context
+        enter(_for_a_while(jax.enable_x64, config.jax_enable_x64, True))
+        ranks = config.jax_numpy_rank_promotion
+        enter(_for_a_while(jax.numpy_rank_promotion, ranks, "allow"))
+        # JAX lets nobody set one while it traces: it is then as it was set before.
+        if hasattr(jax, "set_mesh") and not (mesh := jax.sharding.get_mesh()).empty:
+            enter(_for_a_while(jax.set_mesh, mesh, None))
+        yield
+
+
+@contextmanager
+def _for_a_while(option: Callable[[Any], Any], now: Any, wanted: Any) -> Iterator[None]:
+    """Set an option of JAX's, and then again what it is now.
+
+    Ctrl-C may come before JAX has noted what to go back to: the outer one knows it.
+    """
+    with option(now), option(wanted):
+        yield
+
+
 class Device:
     """A device of JAX's by its name: `cpu`, `gpu`, `gpu:1`; None is JAX's default.
 
@@ -70,28 +98,17 @@ class Device:
                 there = [*there, *self.jax.devices("cpu")]
             listed = ", ".join(f"'{d.platform}:{i}'" for d, i in _numbered(there))
             raise GraphError(
-                f"there is no device {self.name!r:.60}; JAX has {listed}. "
-                "A GPU wants its own JAX: pip install 'jax[cuda13]'"
+                f"there is no device {self.name!r:.60}; JAX has {listed}. A GPU wants its own JAX: "
+                "pip install 'jax[cuda13]'; for others see "
+                "https://docs.jax.dev/en/latest/installation.html"
             ) from None
 
     @contextmanager
     def here(self) -> Iterator[None]:
-        """Let JAX compute on the device, with numbers of 64 bits as well.
-
-        That is so in this thread and for this while: of the state of JAX nothing stays changed.
-        What is compiled needs no more than `wide`.
-        """
+        """Let JAX compute on the device, as is needed, whatever the caller has told it."""
         device = self.jax.default_device
-        # Ctrl-C may come before JAX has noted what to go back to: the outer one knows it.
-        outer = device(self.jax.config.jax_default_device)
-        with self.wide(), outer, device(self.device):
-            yield
-
-    @contextmanager
-    def wide(self) -> Iterator[None]:
-        """Let JAX take numbers of 64 bits from NumPy; as `here`, which does so as well."""
-        x64 = self.jax.enable_x64
-        with x64(self.jax.config.jax_enable_x64), x64(True):
+        now = self.jax.config.jax_default_device
+        with as_needed(self.jax), _for_a_while(device, now, self.device):
             yield
 
     def failed(self, error: Exception) -> Exception:
@@ -111,6 +128,9 @@ class Device:
                 f"{error.args[-1]} was computed, and jax_debug_nans or jax_debug_infs is on; "
                 "program.check(…) tells which of your lines made it"
             )
+        if "Disallowed" in text and "transfer" in text:
+            forbidden = text.rpartition("Disallowed ")[2]
+            return UnsupportedError(f"jax.transfer_guard forbids what it needs, a {forbidden}")
         if "has been deleted" in text:
             return FeedError(f"an array that was given is there no more: {text}")
         if isinstance(error, self.jax.errors.JaxRuntimeError):

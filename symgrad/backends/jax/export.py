@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from symgrad.backends.jax.device import imported
-from symgrad.backends.jax.lowering import Lowering, is_left_to_numpy
+from symgrad.backends.jax.device import as_needed, imported
+from symgrad.backends.jax.lowering import Lowering, Stage, is_left_to_numpy
 from symgrad.ir.dims import Dim
 from symgrad.ir.errors import GraphError, KernelError, SymgradError, UnsupportedError
-from symgrad.ir.evaluate import resolve
+from symgrad.ir.evaluate import kernel_error, resolve
 from symgrad.ir.formats.reading import checked_path
 from symgrad.ir.formats.writing import whole_file
 from symgrad.ir.leaf_ops import CONSTANT
 from symgrad.ir.node import Node, Variable, describe
+from symgrad.ir.types import TensorType
 from symgrad.ops.index.slices import slice_p
 from symgrad.passes import PORTABLE, run_passes
 from symgrad.rewrite.rule import Exact
@@ -86,21 +87,51 @@ def export(program: Program, path: str | Path, platforms: Any, checked: bool) ->
 
     types = [jax.ShapeDtypeStruct(resolve(x.shape, symbols), x.dtype) for x in fed]
     try:
-        with jax.enable_x64(True):
+        with as_needed(jax):
             data = exporting.export(jax.jit(run), platforms=wanted)(*types).serialize()
     except KernelError as error:
-        first, *rest = str(error).splitlines()
-        lines = [first, *(line for line in rest if line.startswith("  built at"))]
-        raise UnsupportedError(
-            f"a size must be known to export it; give the placeholder an int for it. {lines[0]}"
-            + "".join(f"\n{line}" for line in lines[1:])
-        ) from error
+        raise _refusal(error, lowering) from error
     except SymgradError:
         raise
     except ImportError as error:
         raise UnsupportedError(f"{error}; pip install 'symgrad[jax]'") from None
     except Exception as error:
-        raise UnsupportedError(f"it cannot be exported: {str(error)[:300]}") from error
+        found = _refused_alone(lowering, wanted)
+        if found is None:
+            raise UnsupportedError(f"it cannot be exported: {str(error)[:300]}") from error
+        raise _refusal(found, lowering) from error
     with whole_file(target) as file:
         file.write(data)
     return target
+
+
+def _refusal(error: KernelError, lowering: Lowering) -> UnsupportedError:
+    """That JAX refuses a node, with where it was built."""
+    first, *rest = str(error).splitlines()
+    advice = "a size must be known to export it; give the placeholder an int for it"
+    why = advice if lowering.symbols else "it cannot be exported"
+    place = (f"\n{line}" for line in rest if line.startswith("  built at"))
+    return UnsupportedError(f"{why}. {first}{''.join(place)}")
+
+
+def _refused_alone(lowering: Lowering, platforms: Sequence[str]) -> KernelError | None:
+    """The error of the first node that JAX refuses to export by itself.
+
+    It tells of no node if it refuses one after it has traced the function.
+    """
+    jax, symbols = lowering.jax, lowering.symbols or {}
+    for i in lowering.stages[0].tasks:
+        task = lowering.tasks[i]
+        taken = [k for k in dict.fromkeys(task.inputs) if k not in lowering.written]
+        types = [t for k in taken if isinstance(t := lowering.tasks[k].type, TensorType)]
+        if len(types) < len(taken):  # it picks one of several results
+            continue
+        stage = Stage(tasks=[i], takes=tuple(taken), gives=(i,))
+        alone = jax.jit(lowering.function(stage, stage.gives))
+        given = [jax.ShapeDtypeStruct(resolve(t.shape, symbols), t.dtype) for t in types]
+        try:
+            with as_needed(jax):
+                jax.export.export(alone, platforms=platforms)(*given)
+        except Exception as error:
+            return kernel_error(error, task.node, task.node.op.name)
+    return None

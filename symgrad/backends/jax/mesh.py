@@ -20,11 +20,17 @@ class Mesh(Device):
 
     An input with a named dimension lies in parts, everything else whole on every device. XLA finds
     out what follows, and what is summed over all devices. Raises `GraphError` for what is no such
-    dict, for a name that no input has, and if there are not so many devices.
+    dict, for a name that no input has, for a device with a number, and if there are not so many
+    devices.
     """
 
     def __init__(self, name: str | None, shard: Any, names: Collection[str]) -> None:
         super().__init__(name)
+        if name is not None and ":" in str(name):
+            raise GraphError(
+                "beside shard=, device= is a kind of device, of which the first are taken, not "
+                f"{name!r:.60}: write device={self.device.platform!r}"
+            )
         if not isinstance(shard, Mapping) or not shard:
             raise GraphError(f"shard is a dict such as {{'N': 4}}, not {shard!r:.60}")
         for key, number in shard.items():

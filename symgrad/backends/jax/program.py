@@ -177,7 +177,7 @@ class JaxExecutable(Executable):
     def _ran(self, stage: Stage, arrays: Sequence[Any], nexts: Sequence[Any]) -> Any:
         """The results of a stage's function, which is compiled when it is first called.
 
-        Outside of `wide`, JAX would give numbers of 64 bits in an array of NumPy's half of them.
+        Without `enable_x64` JAX would take numbers of 64 bits for such of 32.
         """
         if stage.function is None:
             with self.device.here():
@@ -186,7 +186,7 @@ class JaxExecutable(Executable):
                 self._compile(stage, arrays, nexts)
         if not stage.wide or self._on_device.issuperset(map(type, arrays)):
             return stage.function(*arrays, *nexts)
-        # As `wide`, which as a generator would take as long as JAX's own call.
+        # As `as_needed`, which as a generator would take as long as JAX's own call.
         jax = self.device.jax
         with jax.enable_x64(jax.config.jax_enable_x64), jax.enable_x64(True):
             return stage.function(*arrays, *nexts)
