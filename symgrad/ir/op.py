@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import reprlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, ParamSpec, Protocol, TypeAlias, TypeVar
@@ -19,6 +19,7 @@ from symgrad.ir.types import DType, TensorType, Type, possible
 from symgrad.ir.values import ArrayData
 
 if TYPE_CHECKING:
+    from symgrad.ir.dims import Size
     from symgrad.ir.node import Node
 
 P = ParamSpec("P")
@@ -123,6 +124,9 @@ class Op(Record, frozen=True, kw_only=True):
     # The error where a named size is too small for the type of the result, which says what to write
     # instead: too_small(*types, sizes, **attrs) -> error or None, of types with their names.
     too_small: Callable[..., SymgradError | None] | None = None
+    # Sizes that are all 0 or more only where named sizes are not too small, for who knows no sizes:
+    # margins(*types, **attrs) -> sizes. An op has both or none.
+    margins: Callable[..., Sequence[Size]] | None = None
 
     # How it works on operands with a leading batch axis, unless it is elementwise:
     # batch(operands, flags, node, **attrs) -> node, flags telling which operands have the axis; of

@@ -12,6 +12,7 @@ from tests.helpers import Doubled, each
 
 jax = pytest.importorskip("jax")
 exporting = pytest.importorskip("jax.export")
+MLIRError = pytest.importorskip("jaxlib.mlir.ir").MLIRError
 
 X = sg.placeholder("x", ("N", 3))
 KEY = sg.random.fold_in(sg.random.key(0), sg.astype(X[0, 0], "int64"))
@@ -137,6 +138,45 @@ def test_a_slice_that_a_named_size_must_be_long_enough_for_is_of_a_known_length(
             found.call(*short)
     with pytest.raises(sg.ShapeError):
         program(*short)
+
+
+@each(
+    "build",
+    [
+        lambda x: x[1:-1],
+        lambda x: x[2:-2] * 2,
+        lambda x: x[3:0:-1],
+        lambda x: x[-1:-4:-1],
+        lambda x: x[1::2][:2],
+        lambda x: sg.concat([x, x])[5:],
+        lambda x: sg.grad(sg.sum(x[1:-1] ** 2), x),
+        lambda x: sg.set_at(x, 3, 7.0),
+        lambda x: sg.add_at(x, slice(1, 3), 5.0),
+        lambda x: sg.grad(sg.sum(sg.checkpoint(lambda x: sg.sin(x[2:4]))(x)), x),
+        lambda x: sg.cond(sg.sum(x) > 0, lambda: x[:4], lambda: x[:4] * 2),
+        lambda x: sg.map(lambda row: row * x[2, 0], x),
+    ],
+)
+def test_what_a_program_refuses_for_want_of_rows_is_refused(tmp_path, build):
+    x = sg.placeholder("x", ("N", 2))
+    program = sg.compile(x, build(x))
+    found = read(program.export(tmp_path / "m.stablehlo", platforms=["cpu"]))
+    refused = []
+    for n in range(1, 8):
+        given = np.arange(2.0 * n).reshape(n, 2)
+        try:
+            expected = program(given)
+        except sg.SymgradError:
+            refused.append(n)
+        with jax.enable_x64(True):
+            if n in refused:
+                # Of results with less than no rows, in words of the compiler.
+                with pytest.raises((ValueError, MLIRError), match=r"shapes|tensor dimension"):
+                    found.call(given)
+            else:
+                np.testing.assert_allclose(found.call(given)[0], expected, rtol=1e-12)
+    assert 1 in refused
+    assert 7 not in refused
 
 
 def test_of_a_matrix_with_inf_there_are_no_vectors(tmp_path):

@@ -3,6 +3,8 @@
 What is built once for a named dimension is held to what is built for each size.
 """
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -10,9 +12,14 @@ import symgrad as sg
 from symgrad.ir.dim_text import dim
 from symgrad.ir.dims import evaluate, least
 from symgrad.ir.errors import BoundsError, ShapeError, SymgradError
+from symgrad.ir.op import REGISTRY
+from symgrad.ir.types import TensorType
+from symgrad.ops.index.slices import slice_p
+from symgrad.ops.linalg.solve import diagonal_p
 from tests.helpers import close, each, generator
 
 LA = sg.linalg
+STEPS = (1, 2, 3, -1, -2, -3)
 VECTORS = {
     "x[::2]": lambda x: x[::2],
     "x[1::3]": lambda x: x[1::3],
@@ -180,6 +187,33 @@ def test_a_slice_of_fixed_length_wants_so_many_elements_before_anything_runs(mak
         else:
             with pytest.raises(ShapeError, match=r"test_named_sizes.*N = .*feed more elements"):
                 program(array)
+
+
+def test_where_no_margin_is_below_zero_no_size_is_too_small():
+    """Of all slices with bounds up to 4 and steps up to 3, and of all diagonals."""
+    n, whole = dim("N"), TensorType(("N",), "float64")
+    bounds = [None, *range(-4, 5), n, n - 2, n // 2, least(n, 2)]
+    slices = [(slice_p.op, (whole,), {"index": (i,)}) for i in product(bounds, bounds, STEPS)]
+    matrix = TensorType(("N", 3), "float64")
+    diagonals = [(diagonal_p.op, (matrix,), {"offset": k}) for k in range(-4, 4)]
+    for op, types, attrs in slices + diagonals:
+        try:
+            op.infer(*types, **attrs)
+        except ShapeError:
+            continue
+        margins = op.margins(*types, **attrs)
+        for size in range(12):
+            within = all(evaluate(m, {"N": size}) >= 0 for m in margins)
+            fits = op.too_small(*types, sizes={"N": size}, **attrs) is None
+            assert within <= fits, (attrs, size)
+            if size == 11 and "N" not in str(attrs):  # far from all bounds
+                assert within == fits, attrs
+
+
+def test_an_op_that_can_be_too_small_tells_its_margins():
+    ops = [op for op in REGISTRY.every().values() if op.too_small or op.margins]
+    assert slice_p.op in ops
+    assert all(op.too_small and op.margins for op in ops)
 
 
 def test_at_most_so_many_are_taken_by_a_dimension_that_is_written_out():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ from symgrad.ir.formats.writing import whole_file
 from symgrad.ir.leaf_ops import CONSTANT
 from symgrad.ir.node import Node, Variable, describe
 from symgrad.ir.types import TensorType
-from symgrad.ops.index.slices import slice_p
 from symgrad.passes import PORTABLE, run_passes
 from symgrad.rewrite.rule import Exact
 from symgrad.rewrite.trace import Trace
@@ -25,27 +25,31 @@ from symgrad.runtime.program import Program
 PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
 
 
-def _least_sizes(nodes: Iterable[Node]) -> Iterator[str]:
-    """The bounds of named dimensions that slices want, for JAX: of `x[:3]`, `N >= 3`.
+def _symbols(jax: Any, names: Sequence[str], nodes: Iterable[Node]) -> dict[str, Any]:
+    """JAX's sizes for named dimensions, no smaller than the nodes want them: for `x[:3]`, N >= 3.
 
     Called with less, what was exported refuses it as a program does.
     """
+    exporting = jax.export
+    free = exporting.SymbolicScope()
+    known = {n: exporting.symbolic_shape(n, scope=free)[0] for n in names}
+    bounds: set[str] = set()
+    for node in _each(nodes):
+        if node.op.margins is not None:
+            sizes = node.op.margins(*(x.type for x in node.inputs), **dict(node.attrs))
+            # Of minima JAX decides nothing: a node that needs one is refused when it is traced.
+            with suppress(jax.errors.InconclusiveDimensionOperation):
+                bounds.update(f"{resolve(s, known)} >= 0" for s in sizes if isinstance(s, Dim))
+    scope = exporting.SymbolicScope(sorted(bounds))
+    return {n: exporting.symbolic_shape(n, scope=scope)[0] for n in names}
+
+
+def _each(nodes: Iterable[Node]) -> Iterator[Node]:
+    """Nodes, and those of the graphs within them."""
     for node in nodes:
-        for body in node.bodies:
-            yield from _least_sizes(body.nodes)
-        if node.op is slice_p.op:
-            for size, (start, stop, step) in zip(
-                node.inputs[0].shape, node.attr("index"), strict=True
-            ):
-                bounds = [abs(i) for i in (start, stop) if isinstance(i, int)]
-                if isinstance(size, Dim) and _is_linear(size) and step > 0 and any(bounds):
-                    yield f"{size} >= {max(bounds)}"
-
-
-def _is_linear(size: Dim) -> bool:
-    """Whether JAX reads it as it is written: no powers, quotients or minima."""
-    each = [factors for factors, _ in size.terms if factors]
-    return not size.rounded and all(len(f) == 1 and f[0][1] == 1 for f in each)
+        yield node
+        for inner in filter(None, (node.inner_graph, *node.bodies)):
+            yield from _each(inner.nodes)
 
 
 def export(program: Program, path: str | Path, platforms: Any, checked: bool) -> Path:
@@ -59,8 +63,7 @@ def export(program: Program, path: str | Path, platforms: Any, checked: bool) ->
     graph = run_passes(program.outputs_as_written, PORTABLE, Exact.ROUNDING, Trace())
     names = sorted({name for x in graph.inputs for name in x.tensor.names})
     try:
-        scope = exporting.SymbolicScope(sorted({*_least_sizes(graph.nodes)}))
-        symbols = {n: exporting.symbolic_shape(n, scope=scope)[0] for n in names}
+        symbols = _symbols(jax, names, graph.nodes)
     except ValueError as error:  # of words that JAX has in expressions, such as max and mod
         raise UnsupportedError(
             f"JAX takes some of these for no name of a dimension: {', '.join(names)}; {error}"

@@ -72,6 +72,19 @@ def too_short(shape: Shape, index: Index, sizes: Mapping[str, int]) -> SymgradEr
     return None
 
 
+def margins(shape: Shape, index: Index) -> list[Size]:
+    """Sizes that are all 0 or more only where slices take as many elements as inferred."""
+    found: list[Size] = []
+    for size, (start, stop, step) in zip(shape, index, strict=True):
+        found += [b for b in (start, stop) if isinstance(b, Dim)]  # -1 would count from the end
+        if slice_length(size, start, stop, step) != 0:
+            first = slice_bound(start, size, 0 if step > 0 else size - 1)
+            last = slice_bound(stop, size, size if step > 0 else -1)
+            low, high = (first, last) if step > 0 else (last + 1, first + 1)
+            found += [low, high - low, size - high]
+    return found
+
+
 def _of_any_length(size: Size, start: SliceBound, stop: SliceBound, step: int) -> str:
     """A slice as a person writes it whose bounds are within any size; "" if it goes backwards."""
     if step < 0:
@@ -120,6 +133,7 @@ def _slice_kernel(x: Any, index: Index) -> Any:
     view=True,
     transpose=lambda g, x, index: call("place", g, shape=x.shape, index=index),
     too_small=lambda t, sizes, index: too_short(t.shape, index, sizes),
+    margins=lambda t, index: margins(t.shape, index),
     cases=(case((5, 4), index=((1, 4, 2), (None, None, -1))), case((6,), index=((0, 0, 1),))),
     batch=batch.sliced,
     along=_slice_along,
@@ -151,6 +165,7 @@ def _place_along(types: tuple[TensorType, ...], cuts: Cuts, shape: Shape, index:
     index_map=True,
     transpose=lambda g, x, shape, index: slice_p(g, index=index),
     too_small=lambda t, sizes, shape, index: too_short(shape, index, sizes),
+    margins=lambda t, shape, index: margins(shape, index),
     cases=(case((2, 4), shape=(5, 4), index=((1, 4, 2), (None, None, -1))),),
     batch=batch.placed,
     along=_place_along,
@@ -244,6 +259,7 @@ def _put_source(here: bool, index: Index, mode: str) -> str:
     preserves_zero=True,
     zero_filled=True,
     too_small=lambda t, u, sizes, index, mode: too_short(t.shape, index, sizes),
+    margins=lambda t, u, index, mode: margins(t.shape, index),
     cases=tuple(
         case((5, 4), (2, 4), index=((1, 4, 2), (3, None, -1)), mode=mode) for mode in ("set", "add")
     ),

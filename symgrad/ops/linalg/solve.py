@@ -127,6 +127,11 @@ def _diagonal_too_short(shape: Shape, offset: int, sizes: Mapping[str, int]) -> 
     )
 
 
+def _diagonal_margins(shape: Shape, offset: int) -> tuple[Size, Size]:
+    """Sizes that are both 0 or more only where matrices have such a diagonal."""
+    return shape[-2] + min(offset, 0), shape[-1] - max(offset, 0)
+
+
 def _diagonal_infer(t: TensorType, *, offset: int) -> TensorType:
     require_matrix(t)
     return t.with_shape((*t.shape[:-2], _diagonal_length(t.shape[-2:], offset)))
@@ -145,6 +150,7 @@ def _on_diagonal_infer(t: TensorType, *, shape: tuple[Size, Size], offset: int) 
     index_map=True,
     transpose=lambda g, x, offset: call("on_diagonal", g, shape=x.shape[-2:], offset=offset),
     too_small=lambda t, sizes, offset: _diagonal_too_short(t.shape, offset, sizes),
+    margins=lambda t, offset: _diagonal_margins(t.shape, offset),
     view=True,
     cases=(case((3, 4), offset=0), case((2, 3, 3), offset=-1), case((2, 3), offset=1)),
     batch=in_front,
@@ -161,6 +167,7 @@ def diagonal_p(x: NodeLike, /, offset: int) -> Node:
     index_map=True,
     transpose=lambda g, x, shape, offset: diagonal_p(g, offset=offset),
     too_small=lambda t, sizes, shape, offset: _diagonal_too_short(shape, offset, sizes),
+    margins=lambda t, shape, offset: _diagonal_margins(shape, offset),
     normalize=lambda t, shape, offset: {"shape": as_shape(shape), "offset": offset},
     out=True,
     cases=(case((3,), shape=(3, 4), offset=0), case((2, 2), shape=(3, 3), offset=-1)),
