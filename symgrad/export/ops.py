@@ -143,7 +143,14 @@ class Ops(Elementwise):
         return self._reduced("ReduceLogSumExp", x, axis, keepdims)
 
     def norm2(self, x, *, node, axis, keepdims):
-        return self._reduced("ReduceL2", x, axis, keepdims)
+        """Of numbers divided by the largest one, so that no square overflows or vanishes."""
+        one = self._number(node, 1)
+        largest = self._reduced("ReduceMax", self.emit("Abs", x), axis, True)
+        usual = self.emit("Greater", largest, self._number(node, 0))
+        usual = self.emit("And", usual, self.emit("Less", largest, self._number(node, np.inf)))
+        unit = self.emit("Where", usual, largest, one)
+        y = self._reduced("ReduceL2", self.emit("Div", x, unit), axis, True)
+        return self.emit("Reshape", self.emit("Mul", y, unit), self.sizes(node.shape), allowzero=1)
 
     def softmax(self, x, *, node, axis):
         if len(axis) == 1:

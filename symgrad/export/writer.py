@@ -33,12 +33,12 @@ def onnx(program: Program, path: str | Path) -> Path:
 
     Inputs have the names of placeholders, outputs those of the program, and named dimensions stay
     open. Variables have their present values, and updates are left out. It checks nothing: what
-    symgrad refuses when it runs, such as a probability above 1, or a number outside of what
-    `placeholder(within=…)` declares, is taken as it is.
+    symgrad refuses when it runs, such as a probability above 1, a number outside of what
+    `placeholder(within=…)` declares, or an N of 2 for `x[:3]`, is taken as it is.
 
     Nodes are of dtypes for which onnxruntime has kernels, between conversions where it lacks them.
-    NaN is as it has it: its extrema and their places may pass it over, and descending orders begin
-    with it, where NumPy's end with it.
+    NaN is as it has it: its extrema and their places may pass it over, descending orders begin
+    with it, where NumPy's end with it, and a softmax with inf is all NaN.
 
     Raises `UnsupportedError`, which names the node and its line, for what has no form: draws,
     loops, decompositions, Fourier transforms, complex numbers, Python code of yours; and for what

@@ -110,6 +110,22 @@ def test_ends_of_counts_powers_and_extrema_are_as_by_numpy():
         np.testing.assert_allclose(y, wanted, rtol=1e-12)
 
 
+def test_bessel_functions_of_float32_are_finite_up_to_their_ends():
+    x = sg.placeholder("x", 6, "float32")
+    given = np.array([1, 80, 87, 90, -91, 100], "float32")
+    outputs = [sg.special.i0(x), sg.special.i1(x)]
+    made, expected = (sg.compile(x, outputs, backend=k)(given) for k in BOTH)
+    np.testing.assert_allclose(made, expected, rtol=1e-5)
+    assert np.isfinite(made)[:, :5].all()
+
+
+def test_running_extrema_of_truth_values_are_such():
+    x = sg.placeholder("x", ("N",), "bool")
+    program = sg.compile(x, [sg.cummax(x), sg.cummin(x)], backend="jax")
+    up, down = program(np.array([False, True, False]))
+    assert (up.dtype, up.tolist(), down.tolist()) == (bool, [False, True, True], [False] * 3)
+
+
 def test_beta_is_finite_where_two_poles_meet():
     parts = [-21, -12, -3, -2.5, -2, -1, -0.5, 0, 0.5, 1, 2, 3, 12, 20.5]
     given = [g.ravel() for g in np.meshgrid([*parts, np.inf], [*parts, np.inf])]

@@ -418,6 +418,13 @@ def test_options_of_jax_that_a_program_need_not_follow_are_for_the_caller_alone(
         assert program(np.zeros((2, 4), "f4")) == 1
         assert jax.config.jax_numpy_rank_promotion == "raise"
         assert program.export(tmp_path / "m").exists()
+    # Within a function that JAX traces it runs once, and leaves numbers.
+    for traced, given in ((jax.jit, 1.0), (jax.grad, 1.0), (jax.vmap, np.ones(2))):
+        w = sg.variable("w", 2.0)
+        step = sg.compile(X, y * w, updates={w: w + 1}, backend="jax")
+        for _ in range(2):
+            traced(lambda a, step=step: a * float(step(np.zeros((2, 4), "f4"))))(given)
+        assert w.value == 4
 
 
 def test_a_sum_over_rows_copies_no_transpose():

@@ -212,6 +212,21 @@ def test_tails_and_ends_are_kept(tmp_path):
                 np.testing.assert_allclose(theirs, mine, 8 * limits.eps, 8 * limits.tiny)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_norms_of_large_and_small_numbers_are_kept(tmp_path, dtype):
+    x = sg.placeholder("x", ("N", 3), dtype)
+    norms = [sg.linalg.vector_norm(x, axis=a) for a in (0, 1, None)]
+    program = sg.compile(x, [*norms, sg.std(x, axis=1), sg.linalg.vector_norm(x, keepdims=True)])
+    path, top = sg.export.onnx(program, tmp_path / "m.onnx"), np.finfo(dtype).max / 4
+    rows = [[top, 0.5 * top, 0], [0, 1 / top, 2 / top], [0, 0, 0], [1, 2, 3]]
+    rows += [[np.inf, 1, -np.inf], [np.nan, np.inf, 0]]
+    for part in (slice(None), slice(4), slice(1, 3)):
+        given = np.array(rows[part], dtype)
+        for mine, theirs in zip(program(given), run(path, given), strict=True):
+            assert theirs.shape == mine.shape
+            np.testing.assert_allclose(theirs, mine, rtol=1e-6)
+
+
 def test_quotients_and_remainders_are_rounded_as_by_numpy(tmp_path):
     """1 // 0.1 is 9, though 1 / 0.1 is rounded to 10; so 1 % 0.1 is nearly 0.1."""
     ends = np.array([0, 1, -1, 0.1, 0.7, 5, -100, 1e30, 3, np.inf, -np.inf, np.nan])

@@ -52,10 +52,18 @@ def as_needed(jax: Any) -> Iterator[None]:
         enter(_for_a_while(jax.enable_x64, config.jax_enable_x64, True))
         ranks = config.jax_numpy_rank_promotion
         enter(_for_a_while(jax.numpy_rank_promotion, ranks, "allow"))
-        # JAX lets nobody set one while it traces: it is then as it was set before.
-        if hasattr(jax, "set_mesh") and not (mesh := jax.sharding.get_mesh()).empty:
+        if (mesh := _mesh(jax)) is not None:
             enter(_for_a_while(jax.set_mesh, mesh, None))
         yield
+
+
+def _mesh(jax: Any) -> Any:
+    """The mesh that is set; None if there is none, or where JAX traces, and nobody may set one."""
+    try:
+        mesh = jax.sharding.get_mesh()
+    except (AttributeError, ValueError):  # an older JAX has none
+        return None
+    return None if mesh.empty else mesh
 
 
 @contextmanager
@@ -105,10 +113,11 @@ class Device:
 
     @contextmanager
     def here(self) -> Iterator[None]:
-        """Let JAX compute on the device, as is needed, whatever the caller has told it."""
-        device = self.jax.default_device
-        now = self.jax.config.jax_default_device
-        with as_needed(self.jax), _for_a_while(device, now, self.device):
+        """Let JAX compute on the device, now, whatever the caller has told it or lets it trace."""
+        jax = self.jax
+        now = jax.config.jax_default_device
+        on_device = _for_a_while(jax.default_device, now, self.device)
+        with jax.ensure_compile_time_eval(), as_needed(jax), on_device:
             yield
 
     def failed(self, error: Exception) -> Exception:

@@ -352,6 +352,7 @@ class Reductions(Elementwise):
         return self.lax.slice_in_dim(x, min(start, x.shape[axis]), stop, axis=axis)
 
     def running_extremum(self, x, axis, largest):
+        x = x.astype("uint8") if x.dtype == bool else x  # of truth values JAX has none
         return (self.lax.cummax if largest else self.lax.cummin)(x, axis)
 
     def scan(self, a, b, axis, reverse):

@@ -250,7 +250,7 @@ class Lowering(Loops):
             self.on_host(number, values | dict(zip(own, made, strict=True)))
         except KernelError as error:
             return error
-        fault = ArithmeticError("its operands are refused on the device, and just not by NumPy")
+        fault = ArithmeticError("XLA refuses these operands, though NumPy does not")
         return kernel_error(fault, task.node, task.node.op.name)
 
 

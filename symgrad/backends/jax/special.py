@@ -118,13 +118,19 @@ class Special(Reductions):
         return pi ** (order + 1) * self.jnp.polyval(slope.coef[::-1], cotangent)
 
     def i0(self, x):
-        return self.scipy.i0(x)
+        return self._grown(self.scipy.i0(x), self.scipy.i0e(x), x)
 
     def i0e(self, x):
         return self.scipy.i0e(x)
 
     def i1(self, x):
-        return self.scipy.i1(x)
+        return self._grown(self.scipy.i1(x), self.scipy.i1e(x), x)
+
+    def _grown(self, y, scaled, x):
+        """y, and scaled * exp(abs(x)) where y is inf because exp(abs(x)) is."""
+        half = self.jnp.exp(abs(x) / 2)
+        beyond = self.jnp.isinf(y) & self.jnp.isfinite(x)
+        return self.jnp.where(beyond, half * scaled * half, y)
 
     def i1e(self, x):
         return self.scipy.i1e(x)
