@@ -61,7 +61,7 @@ READERS |= {"symgrad.play.worker"}
 # These import by a call: what draws, public names, and rules, when they are asked for.
 DOORS = ("symgrad.display", "symgrad.__init__", "symgrad.rules.__init__")
 # The registry, ONNX's words and tables of intervals go by names of ops; files hold them.
-OP_NAME = re.compile(r"\bops?(\[[^\]]*\])?\.name$")
+OP_NAME = re.compile(r"(\b|_)ops?(\[[^\]]*\])?\.name$")
 BY_NAME = (
     "symgrad.ir.op.",
     "symgrad.ir.formats.",
@@ -177,11 +177,14 @@ def private_faults(nodes):
 def name_faults(module, nodes):
     """Ops that are told by their names: in comparisons, keys, cases, look-ups and prefixes."""
     nodes = () if f"{module}.".startswith(BY_NAME) else nodes
-    names = {n.targets[0].id for n in nodes if isinstance(n, ast.Assign) and _names_op(n)}
+    ops = {*_assigned(nodes, re.compile(r"\bop$"))}
+    by_alias = re.compile(rf"{OP_NAME.pattern}|^({'|'.join(ops) or 'op'})\.name$")
+    names = {*_assigned(nodes, by_alias)}
     for node in nodes:
         asked = []
         if isinstance(node, ast.Compare):
             asked = [node.left, *node.comparators]
+            asked += [a.value for a in asked if isinstance(a, (ast.NamedExpr, ast.Subscript))]
         elif isinstance(node, (ast.Match, ast.Subscript)):
             asked = [node.subject if isinstance(node, ast.Match) else node.slice]
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
@@ -191,14 +194,17 @@ def name_faults(module, nodes):
             elif method in ("startswith", "endswith"):
                 asked = [table]
         for text in map(ast.unparse, asked):
-            if OP_NAME.search(text) or text in names:
+            if by_alias.search(text) or text in names:
                 yield node, f"tells an op by {text}: compare ops, as tanh.op, or ask for a fact"
 
 
-def _names_op(assignment):
-    """Whether a variable takes the name of an op."""
-    target = assignment.targets[0]
-    return isinstance(target, ast.Name) and bool(OP_NAME.search(ast.unparse(assignment.value)))
+def _assigned(nodes, wanted):
+    """The variables to which expressions of this form are assigned."""
+    for node in nodes:
+        targets = getattr(node, "targets", None) or [getattr(node, "target", None)]
+        if isinstance(node, (ast.Assign, ast.AnnAssign, ast.NamedExpr)) and node.value:
+            if isinstance(targets[0], ast.Name) and wanted.search(ast.unparse(node.value)):
+                yield targets[0].id
 
 
 def habit_faults(nodes, lines):
@@ -323,6 +329,22 @@ def test_the_map_has_every_room_on_its_floor():
     assert said == {name: level for name, level in has.items() if name not in top}
 
 
+def test_every_room_has_a_floor_of_its_own():
+    """What is new in the folder of the package would else stand under the roof."""
+    rooms = {p.stem for p in (ROOT / "symgrad").iterdir() if p.is_dir() or p.suffix == ".py"}
+    has = {part.split(".")[1] for line in FLOORS for part in line if "symgrad." in part}
+    assert rooms - {"__init__", "__pycache__"} == has
+
+
+def test_what_is_called_by_name_is_there():
+    """A file calls by name what stands above it: no import tells of a misspelt one."""
+    called = re.compile(r"(?<![\w.])call\(\s*\"(\w+)\"")
+    names = {n for m, path in modules() for n in called.findall(path.read_text("utf-8"))
+             if m.startswith("symgrad.") and not m.startswith("symgrad.native.")}  # fmt: skip
+    assert "place" in names
+    assert {n for n in names if n not in REGISTRY.functions and n not in REGISTRY.builders} == set()
+
+
 def global_names(code):
     """The names that a function takes from outside itself, its inner functions included."""
     found = {i.argval for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"}
@@ -405,6 +427,11 @@ DOC = '"""A module."""\n'
         ("symgrad_viz.scene", "lambda x: LOOKS.get(x.op.name)", "tells an op"),
         ("symgrad.rules.masks", "lambda x: x.op.name.startswith('arc')", "tells an op"),
         ("symgrad.rules.masks", "name = x.op.name\nlambda: name == 'tanh'", "tells an op"),
+        ("symgrad.rules.masks", "name: str = x.op.name\nlambda: name == 'tanh'", "tells an op"),
+        ("symgrad.rules.masks", "lambda: (n := x.op.name) == 'tanh'", "tells an op"),
+        ("symgrad.rules.masks", "o = x.op\nlambda: o.name == 'tanh'", "tells an op"),
+        ("symgrad.rules.masks", "lambda x: x.op.name[:3] == 'arc'", "tells an op"),
+        ("symgrad.rules.masks", "lambda node_op: node_op.name == 'tanh'", "tells an op"),
         (
             "symgrad.lowering.lower",
             "match x.op.name:\n    case 'reshape':\n        1",

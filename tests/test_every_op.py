@@ -383,6 +383,63 @@ def test_preserves_zero(op):
         assert not np.any(t.run(*map(np.zeros_like, t.arrays))[0])
 
 
+@every(lambda op: op.identity and has_cases(op))
+def test_identity(op):
+    for t in trials(op):
+        for y, x in zip(t.run(), t.arrays, strict=False):
+            same(np.asarray(y), x)
+
+
+@every(lambda op: op.cast)
+def test_a_cast_only_converts(op):
+    for t in trials(op):
+        with np.errstate(all="ignore"):
+            same(t.run()[0], t.arrays[0].astype(t.node.dtype))
+
+
+@every(lambda op: op.selection)
+def test_a_selection_is_its_operand_or_0(op):
+    for t in trials(op):
+        mask, x = np.broadcast_arrays(*t.arrays)
+        same(t.run()[0], np.where(mask, x, np.zeros((), x.dtype)))
+
+
+@every(lambda op: op.annihilators)
+def test_annihilators(op):
+    for t, i in itertools.product(trials(op), op.annihilators):
+        given = [np.zeros_like(a) if k == i else a for k, a in enumerate(t.arrays)]
+        assert not np.any(t.run(*given)[0])
+
+
+@every(lambda op: op.combiner)
+def test_the_results_of_two_parts_are_combined(op):
+    tried = 0
+    for t in trials(op):
+        axes = t.attrs.get("axis", (0,))
+        if not len(axes) or any(a.ndim <= axes[0] or a.shape[axes[0]] < 2 for a in t.arrays):
+            continue
+        parts = zip(*(np.split(a, [1], axes[0]) for a in t.arrays), strict=True)
+        found = REGISTRY.ops[op.combiner].kernel(*(t.run(*part)[0] for part in parts))
+        np.testing.assert_allclose(found, t.run()[0], rtol=1e-2 if found.itemsize < 4 else 1e-5)
+        tried += 1
+    assert tried
+
+
+@every(lambda op: op.index_map or op.data_movement)
+def test_what_moves_elements_computes_none(op):
+    """Neither forward, if it is an index map, nor backward, if its vjp moves data."""
+    for t in trials(op):
+        if op.index_map:
+            given = np.concatenate([a.ravel() for a in t.arrays])
+            mode = t.attrs.get("mode", "set")
+            assert mode == "add" or np.isin(t.run()[0], [*given, 0]).all()
+        if op.data_movement and t.smooth_results:
+            g = t.rng.permutation(t.node.tensor.size).reshape(t.node.shape).astype(t.node.dtype)
+            flows = sg.vjp(t.node, [x for x in t.xs if is_differentiable(x)], g)
+            moved = evaluate(flows, dict(zip(t.xs, t.arrays, strict=True)))
+            assert all(np.isin(flow, [*g.ravel(), 0]).all() for flow in moved)
+
+
 @every(lambda op: op.linear)
 def test_linear(op):
     for t in trials(op, "float64"):

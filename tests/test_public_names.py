@@ -2,6 +2,8 @@
 
 import pickle
 from collections import Counter
+from importlib import import_module
+from pkgutil import iter_modules
 from types import ModuleType
 
 import pytest
@@ -26,6 +28,27 @@ def test_the_list_has_every_function_of_an_op_every_error_and_every_dtype():
     classes = [e for e in vars(errors).values() if isinstance(e, type)]
     ours = {e.__name__ for e in classes if issubclass(e, errors.SymgradError)}
     assert {*ours, *dtypes.__all__} <= {*sg.__all__}
+
+
+# What gives public functions and classes alone, beside the modules and optimisers of all files.
+WHOLE = ("nn.activations", "nn.losses", "nn.normalization", "nn.regularization", "optim.schedules")
+
+
+@pytest.mark.parametrize("door", [sg.nn, sg.optim], ids=lambda door: door.__name__)
+def test_modules_losses_and_optimisers_are_at_their_door(door):
+    left = []
+    for info in iter_modules(door.__path__, f"{door.__name__}."):
+        file = import_module(info.name)
+        own = [v for n, v in vars(file).items() if n[0] != "_" and is_of(v, file)]
+        if not info.name.endswith(WHOLE):
+            own = [v for v in own if isinstance(v, type)]
+            own = [v for v in own if issubclass(v, (sg.nn.Module, sg.optim.Optimizer))]
+        left += [v.__name__ for v in own if getattr(door, v.__name__, None) is not v]
+    assert left == [], f"import them in {door.__file__}"
+
+
+def is_of(value, file):
+    return getattr(value, "__module__", "") == file.__name__ and hasattr(value, "__qualname__")
 
 
 def test_a_star_import_takes_the_public_names_and_no_others():

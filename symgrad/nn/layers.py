@@ -197,7 +197,8 @@ class Dropout(Module):
     Its key is a buffer: every call of a program draws with another, if its next value is among the
     updates that are compiled. Those of an optimiser have it; to others add `module.updates(loss)`.
     Two calls in one graph drop other parts; what is built again, once the graph that was built
-    before is gone, drops the same. Within `vmap` all elements of the batch lose the same parts.
+    before is gone, drops the same. Within `vmap` all elements of the batch lose the same parts, and
+    in a loop all steps: for others draw in each step, `sg.nn.dropout(x, fold_in(key, i), rate=…)`.
 
     >>> Dropout(0.5, key=sg.random.key(0)).eval()(placeholder("x", 3)).type
     float64[3]
