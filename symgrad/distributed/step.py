@@ -158,10 +158,12 @@ class MapReduce(Displayed):
         call = self._fed(data, whole, executor)
         return self.question.form(self.store.alone(self._run, call, executor, progress, True))
 
-    def on(self, data: Chunks, /, *, executor: Executor | None = None, **whole: Any) -> Bound:
+    def on(
+        self, data: Chunks, /, *, executor: Executor | None = None, **whole: Any
+    ) -> BoundProgram:
         """The program with its data: `sg.fit(step.on(data), epochs=10)` is one step an epoch."""
         self._fed(data, whole, executor)
-        return Bound(self, data, executor, whole)
+        return BoundProgram(self, data, executor, whole)
 
     def profile(self, data: Chunks, /, *, executor: Executor | None = None, **whole: Any) -> Report:
         """Where the time of a call goes, round by round. Nothing is updated."""
@@ -266,7 +268,7 @@ class MapReduce(Displayed):
 
 
 @dataclass(frozen=True, eq=False)
-class Bound:
+class BoundProgram:
     """A program with the data that it is called with, and the executor."""
 
     step: MapReduce

@@ -10,7 +10,7 @@ from symgrad.native.ends import copy_elements, gather, load_masked, store_masked
 from symgrad.native.groups import MOST_STACK, End, Group
 from symgrad.native.operations import constant, emitted, kind_in
 from symgrad.native.philox import drawn, is_drawn, room
-from symgrad.native.placed import Part, part_of_row, with_part
+from symgrad.native.placed import RowPart, part_of_row, with_part
 from symgrad.native.rows import ADD, PICK, SCANS, added, scan_start, scanned, within
 from symgrad.native.space import NotNative
 from symgrad.native.streams import Streams
@@ -53,7 +53,7 @@ class _Writer:
         self.tails = group.flat or group.columns % group.lanes != 0
         self.masked = masked and self.tails and not group.flat
         self.stack = 0
-        self.parts: dict[Node, Part] = {}
+        self.parts: dict[Node, RowPart] = {}
         if group.space.parts and not masked:
             raise NotNative("what is placed is read through masks, which the processor has not")
         self.gathered: dict[Node, str] = {}

@@ -27,7 +27,7 @@ class Along(NamedTuple):
     stride: int
 
 
-class Part(NamedTuple):
+class RowPart(NamedTuple):
     """A part in a row: where it would lie at the first column, and in how many columns it is."""
 
     base: str
@@ -45,7 +45,7 @@ def bounds(node: Node, shape: Sequence[int], sizes: Mapping[str, int]) -> list[t
 
 def part_of_row(
     code: Code, node: Node, pointer: str, loops: Sequence[Along], turns: Sequence[str]
-) -> Part:
+) -> RowPart:
     """The part of the row in which the outer loops are at these turns."""
     size, base, columns = node.tensor.dtype.itemsize, pointer, str(loops[-1].length)
     for along, turn in zip(loops, turns, strict=False):
@@ -56,10 +56,10 @@ def part_of_row(
         fits = code.scalar(f"icmp ult i64 {inside}, {along.length}")
         columns = code.scalar(f"select i1 {fits}, i32 {columns}, i32 0")
     back = -loops[-1].first * size
-    return Part(code.scalar(f"getelementptr i8, ptr {base}, i64 {back}"), columns)
+    return RowPart(code.scalar(f"getelementptr i8, ptr {base}, i64 {back}"), columns)
 
 
-def with_part(node: Node, first: int, part: Part, i: str, operands: Sequence[Value]) -> Value:
+def with_part(node: Node, first: int, part: RowPart, i: str, operands: Sequence[Value]) -> Value:
     """The lanes from column i on: of a part that begins at a `first` one, else of an operand."""
     kind, code = kind_in(node), operands[-1].code
     narrow = code.scalar(f"trunc i64 {i} to i32")

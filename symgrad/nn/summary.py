@@ -16,7 +16,7 @@ from symgrad.ir.walk import topological
 from symgrad.nn.tree import ModuleBase, join, named_leaves
 
 
-class Part(NamedTuple):
+class Row(NamedTuple):
     """A layer or an activation: its path, its kind, its own variables."""
 
     path: str
@@ -81,7 +81,7 @@ def table(module: ModuleBase, results: Any) -> str:
     return "\n".join([head, "─" * max(map(len, (head, *lines))), *lines])
 
 
-def _parts(module: Any, path: str = "", seen: dict[int, None] | None = None) -> Iterator[Part]:
+def _parts(module: Any, path: str = "", seen: dict[int, None] | None = None) -> Iterator[Row]:
     """A module, and what it holds, in the order of its attributes, each once."""
     seen = {} if seen is None else seen
     seen[id(module)] = None
@@ -89,11 +89,11 @@ def _parts(module: Any, path: str = "", seen: dict[int, None] | None = None) -> 
     trained = (
         v for n, v in own if n.partition(".")[0] not in module.buffers and v.tensor.is_inexact
     )
-    yield Part(path, type(module).__name__, own, sum(prod(v.value.shape) for v in trained))
+    yield Row(path, type(module).__name__, own, sum(prod(v.value.shape) for v in trained))
     for name, value in vars(module).items():
         for at, part in _held(name, value):
             if not isinstance(part, ModuleBase):
-                yield Part(join(path, at), str(getattr(part, "__name__", type(part).__name__)))
+                yield Row(join(path, at), str(getattr(part, "__name__", type(part).__name__)))
             elif id(part) not in seen:
                 yield from _parts(part, join(path, at), seen)
 

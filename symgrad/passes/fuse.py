@@ -60,7 +60,7 @@ class End(NamedTuple):
     reads: bool = False
 
 
-class Bound(NamedTuple):
+class GroupLimit(NamedTuple):
     """Where a group begins, if it `reads`, or ends: the node `at` it, those behind that, and why.
 
     `at` is the operand that it reads, or the node inside with which it ends; `others` are those
@@ -85,7 +85,7 @@ class Group(Graph):
         super().__init__(outputs, inputs)
         object.__setattr__(self, "ends", tuple(ends))
 
-    def bounds(self) -> tuple[Bound, ...]:
+    def bounds(self) -> tuple[GroupLimit, ...]:
         """Where it begins, then where it ends: those of one node for one reason are one bound."""
         found: dict[tuple[bool, Node | None, Why], dict[Node, None]] = {}
         for end in sorted(self.ends, key=lambda end: not end.reads):
@@ -93,7 +93,7 @@ class Group(Graph):
             others = found.setdefault((end.reads, at, end.why), {})
             if not end.reads and end.outside is not None:
                 others[end.outside] = None
-        return tuple(Bound(reads, at, (*o,), why) for (reads, at, why), o in found.items())
+        return tuple(GroupLimit(reads, at, (*o,), why) for (reads, at, why), o in found.items())
 
 
 def fusion(graph: Graph, exact: Exact, trace: Trace) -> Graph:

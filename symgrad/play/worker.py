@@ -93,7 +93,7 @@ def evaluate(request: Json, name: str = "play.py") -> Json:
         with redirect_stdout(printed), redirect_stderr(printed):
             answer |= _shown(_last_value(request["text"], name), request, name)
     except (Exception, SystemExit) as error:
-        answer["error"] = _told(error, name)
+        answer["error"] = _error_json(error, name)
     answer["printed"] = printed.getvalue()[:MOST_PRINTED]
     answer["seconds"] = perf_counter() - started
     return answer
@@ -202,7 +202,7 @@ def _named(name: str) -> str:
     return f'; an input is made by {name} = sg.placeholder("{name}", 3)' if len(name) < 3 else ""
 
 
-def _told(error: BaseException, name: str) -> Json:
+def _error_json(error: BaseException, name: str) -> Json:
     """An error as it is shown: its kind, its text, and the line of the text that raised it."""
     lines = [f.lineno for f in extract_tb(error.__traceback__) if f.filename == name]
     if isinstance(error, SyntaxError) and error.filename == name:

@@ -64,12 +64,12 @@ def find(
     for feeds in _points(inputs, kinds, points):
         verdict = differs(f, g, feeds, exact)
         if verdict:
-            return _told(f, g, _simplified(f, g, feeds, exact), exact), agreed
+            return _counterexample(f, g, _simplified(f, g, feeds, exact), exact), agreed
         agreed += verdict is False
     return None, agreed
 
 
-def _told(f: Node, g: Node, feeds: Mapping[Node, Any], exact: Exact) -> Counterexample:
+def _counterexample(f: Node, g: Node, feeds: Mapping[Node, Any], exact: Exact) -> Counterexample:
     first, second = map(np.asarray, Run([f, g], feeds, wide=False).results())
     apart: Any = np.not_equal(first, second)
     if first.dtype.kind in "fc":

@@ -16,7 +16,7 @@ from symgrad.ir.origin import Maker, Origin, built_as
 from symgrad.ir.types import TensorType
 from symgrad.ir.walk import topological
 from symgrad.ops.shape import broadcast_to
-from symgrad.rewrite.late import Late, Part, Rules
+from symgrad.rewrite.late import Late, RuleLike, Rules
 from symgrad.rewrite.pattern import Applied, may_match
 from symgrad.rewrite.rule import Match, Rule
 from symgrad.rewrite.trace import RewriteEvent, Trace, made_together
@@ -84,7 +84,7 @@ class _Tables:
 
     __slots__ = ("by_op", "by_operands", "by_root", "known", "may_fit")
 
-    def __init__(self, parts: Iterable[Part]) -> None:
+    def __init__(self, parts: Iterable[RuleLike]) -> None:
         # By the ops of their patterns, numbered; those for ops by a fact are under None.
         self.by_root: dict[Op | None, list[tuple[int, Rule]]] = defaultdict(list)
         for i, rule in enumerate(parts):

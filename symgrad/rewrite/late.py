@@ -31,7 +31,7 @@ class Late(NamedTuple):
         return self._replace(load=lambda: filter(holds, self.load()))
 
 
-Part: TypeAlias = "Rule | Late"
+RuleLike: TypeAlias = "Rule | Late"
 
 
 class Rules(Sequence[Rule]):
@@ -41,8 +41,8 @@ class Rules(Sequence[Rule]):
     not depend on it, since a late rule keeps its place among the others.
     """
 
-    def __init__(self, parts: Iterable[Part]) -> None:
-        self.parts: tuple[Part, ...] = tuple(parts)
+    def __init__(self, parts: Iterable[RuleLike]) -> None:
+        self.parts: tuple[RuleLike, ...] = tuple(parts)
 
     @classmethod
     def of(cls, rules: Iterable[Rule]) -> Rules:

@@ -22,7 +22,7 @@ from warnings import warn
 
 import numpy as np
 
-from symgrad.distributed.step import Bound, MapReduce
+from symgrad.distributed.step import BoundProgram, MapReduce
 from symgrad.ir.arraylike import is_function
 from symgrad.ir.errors import FeedError
 from symgrad.ir.node import Node, describe
@@ -87,7 +87,7 @@ def fit(
     batches = [()] if batches is None else batches
     count = len(batches) if isinstance(batches, Sized) else None
     with _Interrupts() as interrupts, shown_on(progress, last, count) as shown:
-        if isinstance(program, Bound):
+        if isinstance(program, BoundProgram):
             program = partial(
                 program, lambda number, spent: shown.pieces(history.epoch, number, spent)
             )
@@ -253,7 +253,7 @@ def _check_program(program: Any, *, trains: bool) -> None:
             f"a program is called with each batch, not {said:.80}; make it: "
             f"sg.compile([x, y], loss{', updates=optimizer.updates(loss)' * trains})"
         )
-    if isinstance(program, Bound):
+    if isinstance(program, BoundProgram):
         program = program.step
     if not isinstance(program, (Program, MapReduce)):
         return

@@ -58,7 +58,7 @@ MOST_INLINE = 12  # names and signs of a part that is written where it is read
 MOST_CLOSED = 50  # of a gradient that is written out in one line
 
 
-class Part(NamedTuple):
+class Style(NamedTuple):
     """How a derivative is written: the mark of its cotangents, the name of what is derived."""
 
     accent: Literal["bar", "hat"]
@@ -68,16 +68,16 @@ class Part(NamedTuple):
     product: Term | None = None
 
 
-FIRST = Part(
+FIRST = Style(
     "bar", "L",
     ("The function as it was written", "The chain rule", "Simplified", "The gradient"),
     "Each line is one operation, on what stands above it.",
 )  # fmt: skip
 
 
-def second(v: str) -> Part:
+def second(v: str) -> Style:
     """How a second derivative along a direction is written, by the name of the direction."""
-    return Part(
+    return Style(
         "hat", "φ",
         (f"The slope along {v}", "The chain rule again", "Simplified again",
          f"The Hessian times {v}"),
@@ -96,7 +96,9 @@ class Writer:
         self.sections: list[Section] = []
         self.taken: set[str] = set()
 
-    def part(self, loss: Node, xs: list[Node], raw: Sequence[Node], part: Part) -> tuple[Node, ...]:
+    def part(
+        self, loss: Node, xs: list[Node], raw: Sequence[Node], part: Style
+    ) -> tuple[Node, ...]:
         """The sections of one derivative; gives it, simplified. `raw` is it by another way."""
         self._written(loss, xs, part)
         flows = self._chain(loss, xs, part)
@@ -107,7 +109,7 @@ class Writer:
 
     # ---- the function as written --------------------------------------------------------------
 
-    def _written(self, loss: Node, xs: list[Node], part: Part) -> None:
+    def _written(self, loss: Node, xs: list[Node], part: Style) -> None:
         order = topological([loss])
         active = active_nodes(order, xs)
         given = given_names(Graph([loss])) if part is FIRST else {}
@@ -141,7 +143,7 @@ class Writer:
 
     # ---- the chain rule -----------------------------------------------------------------------
 
-    def _chain(self, loss: Node, xs: list[Node], part: Part) -> dict[Node, Node]:
+    def _chain(self, loss: Node, xs: list[Node], part: Style) -> dict[Node, Node]:
         """The cotangents, from the loss back; those of what it is derived by."""
         _, fired = sweep_once(Graph([loss]), INDEX, "normal form")
         steps = list(self._rewrites(fired, Graph([loss])))
@@ -286,7 +288,7 @@ class Writer:
     # ---- the result ---------------------------------------------------------------------------
 
     def _result(
-        self, loss: Node, xs: list[Node], raw: Sequence[Node], simple: Sequence[Node], part: Part
+        self, loss: Node, xs: list[Node], raw: Sequence[Node], simple: Sequence[Node], part: Style
     ) -> None:
         """Every line that is needed, and the derivative in one if that is short."""
         top = row("∂", self.names.shown(loss), strength=RAISED)

@@ -48,10 +48,10 @@ SLOPES: Mapping[Op, str] = MappingProxyType(
 
 def slope_of(op: Op) -> str:
     """How an op is differentiated; empty if neither this table nor its description says so."""
-    return SLOPES.get(op) or _told(op.doc)
+    return SLOPES.get(op) or _from_docstring(op.doc)
 
 
-def _told(doc: str) -> str:
+def _from_docstring(doc: str) -> str:
     """The sentence of a description that tells the derivative, such as `d tanh(x) = …`."""
     plain = " ".join(doc.partition(">>>")[0].split())
     sentences = plain.replace(". ", ".\n").split("\n")

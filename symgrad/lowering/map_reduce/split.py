@@ -272,7 +272,7 @@ class _Splitter:
         gives: tuple[Node, ...],
         own: Sequence[Node],
     ) -> Part:
-        known = {n for x in given.values() for s in x.shape for n in _told(s)}
+        known = {n for x in given.values() for s in x.shape for n in _names_of(s)}
         graph = Graph(outputs, [*given.values(), *own])
         used = sorted({n for node in graph.nodes for n in _names(node)} - known)
         tell = [placeholder(self._name(f"size of {n}"), (n, 0), "bool") for n in used]
@@ -280,7 +280,7 @@ class _Splitter:
         return Part(graph, tuple(given), gives, tuple(used), bool(own))
 
 
-def _told(size: Size) -> frozenset[str]:
+def _names_of(size: Size) -> frozenset[str]:
     """The name that an axis of this size tells."""
     return size.names if isinstance(size, Dim) and size == Dim.of(min(size.names)) else frozenset()
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from symgrad.ir.errors import counted
 from symgrad.ir.node import Node
-from symgrad.passes.fuse import Bound, Group
+from symgrad.passes.fuse import Group, GroupLimit
 
 MOST_OPS, MOST_BOUNDS = 8, 12  # that are told
 MAY = "each makes a row of the same row of what it reads, or adds up the rows"
@@ -31,10 +31,10 @@ class Joined(NamedTuple):
 def joined(node: Node, graph: Group, shown: Callable[[Node], str]) -> Joined:
     """The reasons of a group, with its nodes, and those beside it, as they are `shown`."""
     ops = tuple(shown(n) for n in graph.nodes if n.inputs and not n.op.view)
-    return Joined(node, ops, tuple(_told(bound, shown) for bound in graph.bounds()))
+    return Joined(node, ops, tuple(_why_it_ends(bound, shown) for bound in graph.bounds()))
 
 
-def _told(bound: Bound, shown: Callable[[Node], str]) -> str:
+def _why_it_ends(bound: GroupLimit, shown: Callable[[Node], str]) -> str:
     at = "what it reads" if bound.at is None else shown(bound.at)
     before = f", before {_listed(tuple(map(shown, bound.others)))}" if bound.others else ""
     return f"{'begins after' if bound.reads else 'ends with'} {at}{before}: {bound.why.value}"
