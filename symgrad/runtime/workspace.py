@@ -33,7 +33,8 @@ class Pages:
     """Memory for large results that begin a page. What nobody holds any more is taken again.
 
     To be given fresh memory by the system, page by page, and cleared, can take longer than to
-    compute a result. No more than `most` arrays are kept.
+    compute a result. No more than `most` arrays are kept. What was let go of last is taken first:
+    it may still lie in a cache.
     """
 
     def __init__(self, most: int) -> None:
@@ -50,12 +51,12 @@ class Pages:
     def _taken(self, size: int) -> Array | None:
         for _ in range(len(self.kept)):
             try:
-                found = self.kept.popleft()
+                found = self.kept.pop()
             except IndexError:  # another thread was faster
                 return None
             if len(found) == size:
                 return found
-            self.kept.append(found)
+            self.kept.appendleft(found)
         return None
 
 

@@ -105,6 +105,8 @@ def test_memory_that_nobody_holds_is_taken_again():
     del row, other, again
     arrays.clear()
     assert len(pages.kept) == 2
+    last = pages.kept[-1].ctypes.data
+    assert 0 <= pages.paged(shape, "float32").ctypes.data - last < PAGE  # the last to be let go of
     assert all(PAGE > -a.ctypes.data % PAGE >= 0 for a in pages.kept)
 
 
