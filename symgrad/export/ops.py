@@ -144,6 +144,8 @@ class Ops(Elementwise):
 
     def norm2(self, x, *, node, axis, keepdims):
         """Of numbers divided by the largest one, so that no square overflows or vanishes."""
+        if not len(axis):
+            return self.emit("Abs", x)
         one = self._number(node, 1)
         largest = self._reduced("ReduceMax", self.emit("Abs", x), axis, True)
         usual = self.emit("Greater", largest, self._number(node, 0))

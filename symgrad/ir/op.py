@@ -125,7 +125,7 @@ class Op(Record, frozen=True, kw_only=True):
     # instead: too_small(*types, sizes, **attrs) -> error or None, of types with their names.
     too_small: Callable[..., SymgradError | None] | None = None
     # Sizes that are all 0 or more only where named sizes are not too small, for who knows no sizes:
-    # margins(*types, **attrs) -> sizes. An op has both or none.
+    # margins(*types, **attrs) -> sizes. An op with a `too_small` has them.
     margins: Callable[..., Sequence[Size]] | None = None
 
     # How it works on operands with a leading batch axis, unless it is elementwise:

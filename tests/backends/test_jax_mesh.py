@@ -29,7 +29,7 @@ def test_four_devices_give_what_one_gives():
     words = "N = 10 rows are not shared out evenly among 4 devices; feed 8 or 12"
     assert found.pop("uneven") == words
     assert found.pop("elsewhere") == [[0, 4, 8, 12, 16, 20], [[1], [2], [0, 1, 2, 3]] * 2, 6]
-    assert found.pop("within a mesh") == [12] * 6
+    assert found.pop("within a mesh") == [12] * 7
     for one, four, _ in found.values():
         np.testing.assert_allclose(four, one, rtol=1e-6)
     assert {name: count for name, (*_, count) in found.items()} == {

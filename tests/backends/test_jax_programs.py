@@ -408,6 +408,9 @@ def test_errors_of_jax_are_told_in_words_of_this_program():
         pytest.raises(sg.UnsupportedError, match=r"jax\.transfer_guard forbids .*host-to-device"),
     ):
         program(good)
+    fresh = sg.compile(X, total, updates={total: total + 1}, backend="jax")
+    with jax.transfer_guard("disallow"), pytest.raises(sg.UnsupportedError, match="guard forbids"):
+        fresh(good)
     assert total.value == 1
 
 

@@ -225,6 +225,9 @@ def test_norms_of_large_and_small_numbers_are_kept(tmp_path, dtype):
         for mine, theirs in zip(program(given), run(path, given), strict=True):
             assert theirs.shape == mine.shape
             np.testing.assert_allclose(theirs, mine, rtol=1e-6)
+    number = sg.compile(x, sg.linalg.vector_norm(sg.sum(x)))
+    (found,) = run(sg.export.onnx(number, tmp_path / "n.onnx"), -np.ones((2, 3), dtype))
+    assert found == 6
 
 
 def test_quotients_and_remainders_are_rounded_as_by_numpy(tmp_path):

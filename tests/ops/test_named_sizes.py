@@ -211,9 +211,18 @@ def test_where_no_margin_is_below_zero_no_size_is_too_small():
 
 
 def test_an_op_that_can_be_too_small_tells_its_margins():
-    ops = [op for op in REGISTRY.every().values() if op.too_small or op.margins]
+    ops = [op for op in REGISTRY.every().values() if op.too_small]
     assert slice_p.op in ops
-    assert all(op.too_small and op.margins for op in ops)
+    assert all(op.margins for op in ops)
+
+
+def test_a_size_below_zero_is_refused_by_node():
+    x = sg.placeholder("x", ("N",))
+    program = sg.compile(x, sg.pad(x, (0, dim("N - 3"))))
+    assert program(np.ones(4)).tolist() == [1, 1, 1, 1, 0]
+    for n in (1, 2):
+        with pytest.raises(ShapeError, match=r"place.*feed more elements"):
+            program(np.ones(n))
 
 
 def test_at_most_so_many_are_taken_by_a_dimension_that_is_written_out():

@@ -140,6 +140,11 @@ class Device:
         if "Disallowed" in text and "transfer" in text:
             forbidden = text.rpartition("Disallowed ")[2]
             return UnsupportedError(f"jax.transfer_guard forbids what it needs, a {forbidden}")
+        if "context mesh" in text:  # which nobody may change within what JAX traces
+            return UnsupportedError(
+                "a program is compiled in its first call, and not within what JAX traces where "
+                "jax.set_mesh is in force; call it once before"
+            )
         if "has been deleted" in text:
             return FeedError(f"an array that was given is there no more: {text}")
         if isinstance(error, self.jax.errors.JaxRuntimeError):

@@ -127,7 +127,8 @@ def _refused_alone(lowering: Lowering, platforms: Sequence[str]) -> KernelError 
         task = lowering.tasks[i]
         taken = [k for k in dict.fromkeys(task.inputs) if k not in lowering.written]
         types = [t for k in taken if isinstance(t := lowering.tasks[k].type, TensorType)]
-        if len(types) < len(taken):  # it picks one of several results
+        # It picks one of several results; or there is no array that would tell JAX of sizes.
+        if len(types) < len(taken) or not taken:
             continue
         stage = Stage(tasks=[i], takes=tuple(taken), gives=(i,))
         alone = jax.jit(lowering.function(stage, stage.gives))

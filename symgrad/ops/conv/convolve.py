@@ -20,7 +20,7 @@ from symgrad.ir.op import Builder, Cotangent, case
 from symgrad.ir.types import TensorType, require_equal
 from symgrad.ops import batch
 from symgrad.ops.conv import kernels
-from symgrad.ops.conv.windows import window_count
+from symgrad.ops.conv.windows import span_of, window_count
 from symgrad.ops.declare import NodeLike, P, common_dtype, op, require
 from symgrad.ops.shape import reshape
 
@@ -30,8 +30,16 @@ Ints: TypeAlias = tuple[int, ...]
 
 
 def _counts(x: TensorType, kernel: Ints, stride: Ints, dilation: Ints) -> list[Size]:
-    sizes = (x.shape[1], *x.shape[3:-1])
-    return list(map(window_count, sizes, kernel, stride, dilation))
+    return list(map(window_count, _sizes(x), kernel, stride, dilation))
+
+
+def _sizes(x: TensorType) -> Shape:
+    return (x.shape[1], *x.shape[3:-1])
+
+
+def _margins(sizes: Shape, kernel: Ints, dilation: Ints) -> list[Size]:
+    """Sizes that are all 0 or more where a kernel fits into axes of these sizes."""
+    return [n - span_of(k, d) for n, k, d in zip(sizes, kernel, dilation, strict=True)]
 
 
 def kernel_of(w: TensorType) -> Ints:
@@ -181,6 +189,7 @@ def _inputs_vjp(g: Node, y: Node, w: Node, *places: Ints) -> tuple[Node, Node]:
     along=_along((True, False), Piecewise.KEPT),
     scratch=lambda x, w, **attrs: _lowered(x, _infer(x, w, **attrs), kernel_of(w), **attrs),
     flops=lambda x, w, **attrs: _flops(_infer(x, w, **attrs), w),
+    margins=lambda x, w, stride, dilation: _margins(_sizes(x), kernel_of(w), dilation),
     cases=(
         case((1, 4, 2, 3), (1, 2, 3, 2), **ROWS),
         case((2, 4, 2, 5, 2), (2, 3, 2, 3, 2), **PLANE),
@@ -200,6 +209,7 @@ def convolve_p(x: NodeLike, w: NodeLike, /, stride: Ints, dilation: Ints) -> Nod
     along=_along((True, True), Joined("add")),
     scratch=lambda x, y, kernel, **attrs: _lowered(x, y, kernel, **attrs),
     flops=lambda x, y, **attrs: _flops(y, _weights_infer(x, y, **attrs)),
+    margins=lambda x, y, kernel, stride, dilation: _margins(_sizes(x), kernel, dilation),
     cases=(
         case((1, 4, 2, 3), (1, 2, 2, 3), kernel=(3,), **ROWS),
         case((2, 4, 2, 5, 2), (2, 3, 3, 3, 2), kernel=(2, 3), **PLANE),
@@ -222,6 +232,7 @@ def convolve_weights(
         _inputs_infer(y, w, sizes=sizes, **attrs), y, w, **attrs
     ),
     flops=lambda y, w, **attrs: _flops(y, w),
+    margins=lambda y, w, sizes, stride, dilation: _margins(sizes, kernel_of(w), dilation),
     cases=(
         case((1, 2, 2, 3), (1, 2, 3, 2), sizes=(4,), **ROWS),
         case((2, 3, 3, 3, 2), (2, 3, 2, 3, 2), sizes=(4, 5), **PLANE),

@@ -20,7 +20,16 @@ from symgrad.ir.types import TensorType
 from symgrad.ops import batch
 from symgrad.ops.conv import window_kernels
 from symgrad.ops.conv.images import each, paddings, spatial_axes
-from symgrad.ops.conv.windows import BACK, CASES, normalize, positive, with_windows, without_windows
+from symgrad.ops.conv.windows import (
+    BACK,
+    CASES,
+    margin,
+    margin_of_length,
+    normalize,
+    positive,
+    with_windows,
+    without_windows,
+)
 from symgrad.ops.declare import NodeLike, again, composite, linear, op, require
 from symgrad.ops.flows import widened
 from symgrad.ops.leaves import ones
@@ -46,6 +55,7 @@ def _sum_infer(t: TensorType, *, axis: int, size: int, stride: int, dilation: in
         "window_spread", g, axis=axis, **attrs, length=x.shape[axis]
     ),
     flops=lambda t, size, **attrs: (size - 1) * with_windows(t, size=size, **attrs).size,
+    margins=margin,
     batch=batch.over_axes,
     out=True,
     cases=CASES,
@@ -62,6 +72,7 @@ def window_sum(x: NodeLike, /, axis: int, size: int, stride: int, dilation: int)
     normalize=normalize,
     transpose=lambda g, x, length, **attrs: window_sum(g, **attrs),
     flops=lambda t, size, **attrs: size * t.size,
+    margins=margin_of_length,
     batch=batch.over_axes,
     out=True,
     cases=BACK,
@@ -111,6 +122,7 @@ def _bits(
     ),
     pushforward=again,
     flops=lambda t, x, y, size, **attrs: size * y.size,
+    margins=lambda t, x, y, **attrs: margin(x, **attrs),
     batch=batch.together,
     scratch=_bits,
     out=True,
@@ -165,6 +177,7 @@ def _max_locked(
     pullback=_max_pullback,
     pushforward=lambda t, y, x, **attrs: at_window_max(t, x, y, **attrs, back=False),
     flops=lambda t, size, **attrs: (size - 1) * with_windows(t, size=size, **attrs).size,
+    margins=margin,
     batch=batch.over_axes,
     out=True,
     locked=_max_locked,

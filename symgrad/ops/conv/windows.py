@@ -39,12 +39,31 @@ def positive(value: Any, name: str) -> int:
     return found
 
 
+def span_of(size: int, dilation: int) -> int:
+    """How many elements of an axis a window reaches over."""
+    return dilation * (size - 1) + 1
+
+
+def margin(
+    x: TensorType, *others: TensorType, axis: int, size: int, dilation: int, **attrs: Any
+) -> list[Size]:
+    """A size that is 0 or more where a window fits into an axis of x: see `Op.margins`."""
+    return [x.shape[axis] - span_of(size, dilation)]
+
+
+def margin_of_length(
+    t: TensorType, *, length: Size, size: int, dilation: int, **attrs: Any
+) -> list[Size]:
+    """The same of an axis to which windows are put back."""
+    return [length - span_of(size, dilation)]
+
+
 def window_count(length: Size, size: int, stride: int, dilation: int) -> Size:
     """How many windows fit into an axis. Raises `ShapeError` if it is known that none does."""
     if min(size, stride, dilation) < 1:
         found = f"{size}, a stride of {stride}, a dilation of {dilation}"
         raise ShapeError(f"a window of {found}: each is 1 or more")
-    span = dilation * (size - 1) + 1
+    span = span_of(size, dilation)
     if isinstance(length, int) and length < span:
         wide = f"{size}, dilated to {span}," if dilation > 1 else str(span)
         raise ShapeError(f"a window of {wide} is larger than an axis of {length}; pad it")
@@ -99,6 +118,7 @@ def _windows_transpose(g: Node, x: Node, axis: int, **attrs: Any) -> Node:
     normalize=normalize,
     index_map=True,
     transpose=_windows_transpose,
+    margins=margin,
     view=True,
     cases=CASES,
     batch=batch.over_axes,
@@ -115,6 +135,7 @@ def windows(x: NodeLike, /, axis: int, size: int, stride: int, dilation: int) ->
     normalize=normalize,
     transpose=lambda g, x, length, **attrs: windows(g, **attrs),
     accumulates=True,
+    margins=margin_of_length,
     out=True,
     cases=tuple(case((*c.shapes[0], c.attrs["size"]), **c.attrs) for c in BACK),
     batch=batch.over_axes,

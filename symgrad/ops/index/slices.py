@@ -61,6 +61,8 @@ def too_short(shape: Shape, index: Index, sizes: Mapping[str, int]) -> SymgradEr
     """The error to raise if slices take fewer elements than inferred, with these sizes, or None."""
     for axis, (size, triple) in enumerate(zip(shape, index, strict=True)):
         wanted, here = slice_length(size, *triple), resolve((size, triple), sizes)
+        if here[0] < 0:
+            return ShapeError(f"axis {axis} has {here[0]} elements, {size}; feed more elements")
         if resolve(wanted, sizes) == slice_length(here[0], *here[1]):
             continue
         fault = f"for axis {axis} of size {here[0]}, which is {size}; feed more elements"
