@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -156,7 +157,7 @@ def test_sizes_that_jax_writes_in_other_words_are_the_same(tmp_path, build):
     x = sg.placeholder("x", ("N", 2))
     program = sg.compile(x, build(x))
     found = read(program.export(tmp_path / "m.stablehlo", platforms=["cpu"]))
-    for n in (3, 4, 5, 8):
+    for n in (3, 8):
         given = np.arange(2.0 * n).reshape(n, 2)
         with jax.enable_x64(True):
             np.testing.assert_allclose(found.call(given)[0], program(given), rtol=1e-12)
@@ -189,22 +190,22 @@ def test_what_a_program_refuses_for_want_of_rows_is_refused(tmp_path, build):
     x = sg.placeholder("x", ("N", 2))
     program = sg.compile(x, build(x))
     found = read(program.export(tmp_path / "m.stablehlo", platforms=["cpu"]))
-    refused = []
-    for n in range(1, 8):
-        given = np.arange(2.0 * n).reshape(n, 2)
-        try:
-            expected = program(given)
-        except sg.SymgradError:
-            refused.append(n)
-        with jax.enable_x64(True):
-            if n in refused:
-                # Of results with less than no rows, in words of the compiler.
-                with pytest.raises((ValueError, MLIRError), match=r"shapes|tensor dimension"):
-                    found.call(given)
-            else:
-                np.testing.assert_allclose(found.call(given)[0], expected, rtol=1e-12)
-    assert 1 in refused
-    assert 7 not in refused
+    given = [np.arange(2.0 * n).reshape(n, 2) for n in range(1, 8)]
+    few, enough = next((a, b) for a, b in pairwise(given) if runs(program, b))
+    assert not runs(program, few)
+    with jax.enable_x64(True):
+        np.testing.assert_allclose(found.call(enough)[0], program(enough), rtol=1e-12)
+        # Of results with less than no rows, in words of the compiler.
+        with pytest.raises((ValueError, MLIRError), match=r"shapes|tensor dimension"):
+            found.call(few)
+
+
+def runs(program, array):
+    try:
+        program(array)
+    except sg.SymgradError:
+        return False
+    return True
 
 
 def test_of_a_matrix_with_inf_there_are_no_vectors(tmp_path):
