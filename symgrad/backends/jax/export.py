@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from symgrad.rewrite.trace import Trace
 from symgrad.runtime.program import Program
 
 PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
+SIZE_WANTED = "a size must be known to export it; give the placeholder an int for it"
 
 
 def _symbols(jax: Any, names: Sequence[str], nodes: Iterable[Node]) -> dict[str, Any]:
@@ -37,9 +37,13 @@ def _symbols(jax: Any, names: Sequence[str], nodes: Iterable[Node]) -> dict[str,
     for node in _each(nodes):
         if node.op.margins is not None:
             sizes = node.op.margins(*(x.type for x in node.inputs), **dict(node.attrs))
-            # Of minima JAX decides nothing: a node that needs one is refused when it is traced.
-            with suppress(jax.errors.InconclusiveDimensionOperation):
+            try:
                 bounds.update(f"{resolve(s, known)} >= 0" for s in sizes if isinstance(s, Dim))
+            except jax.errors.InconclusiveDimensionOperation as error:  # of minima
+                raise UnsupportedError(
+                    f"{SIZE_WANTED}. JAX does not tell whether {describe(node)} is large enough"
+                    f"{node.origin.description}"
+                ) from error
     scope = exporting.SymbolicScope(sorted(bounds))
     return {n: exporting.symbolic_shape(n, scope=scope)[0] for n in names}
 
@@ -111,8 +115,7 @@ def export(program: Program, path: str | Path, platforms: Any, checked: bool) ->
 def _refusal(error: KernelError, lowering: Lowering) -> UnsupportedError:
     """That JAX refuses a node, with where it was built."""
     first, *rest = str(error).splitlines()
-    advice = "a size must be known to export it; give the placeholder an int for it"
-    why = advice if lowering.symbols else "it cannot be exported"
+    why = SIZE_WANTED if lowering.symbols else "it cannot be exported"
     place = (f"\n{line}" for line in rest if line.startswith("  built at"))
     return UnsupportedError(f"{why}. {first}{''.join(place)}")
 
