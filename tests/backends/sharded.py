@@ -98,11 +98,8 @@ def within_a_mesh():
             losses += [float(program(np.zeros((4, 3), "float32"))) for _ in range(2)]
         assert jax.sharding.get_mesh().axis_names == ("N", "M")
         program = sg.compile(x, sg.sum(x), backend="jax")
-        try:
-            jax.jit(lambda a: a * float(program(np.ones((4, 3), "float32"))))(1.0)
-        except sg.UnsupportedError as error:
-            assert "call it once before" in str(error)  # noqa: PT017
-            losses.append(float(program(np.ones((4, 3), "float32"))))
+        within = jax.jit(lambda a: a * float(program(np.ones((4, 3), "float32"))))
+        losses.append(float(within(1.0)))
     return losses
 
 

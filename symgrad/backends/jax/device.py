@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -44,16 +44,16 @@ def imported() -> Any:
 def as_needed(jax: Any) -> Iterator[None]:
     """Let JAX have numbers of 64 bits, arrays of several ranks in an operation, and no mesh.
 
-    That is so in this thread and for this while: of the state of JAX nothing stays changed.
+    That is so in this thread and for this while: of the state of JAX nothing stays changed. Each
+    option is set to what it is before it is set to what is wanted: Ctrl-C may come before JAX has
+    noted what to go back to, and the outer one knows it.
     """
-    config = jax.config
-    with ExitStack() as options:
-        enter = options.enter_context
-        enter(_for_a_while(jax.enable_x64, config.jax_enable_x64, True))
-        ranks = config.jax_numpy_rank_promotion
-        enter(_for_a_while(jax.numpy_rank_promotion, ranks, "allow"))
-        if (mesh := _mesh(jax)) is not None:
-            enter(_for_a_while(jax.set_mesh, mesh, None))
+    wide, ranks = jax.enable_x64, jax.numpy_rank_promotion
+    now, allowed = jax.config.jax_enable_x64, jax.config.jax_numpy_rank_promotion
+    mesh = _mesh(jax)
+    as_it_is, none = (nullcontext(),) * 2 if mesh is None else map(jax.set_mesh, (mesh, None))
+    # No ExitStack: after Ctrl-C it leaves options set until garbage is looked for.
+    with wide(now), wide(True), ranks(allowed), ranks("allow"), as_it_is, none:
         yield
 
 
@@ -61,19 +61,9 @@ def _mesh(jax: Any) -> Any:
     """The mesh that is set; None if there is none, or where JAX traces, and nobody may set one."""
     try:
         mesh = jax.sharding.get_mesh()
-    except (AttributeError, ValueError):  # an older JAX has none
+    except ValueError:
         return None
     return None if mesh.empty else mesh
-
-
-@contextmanager
-def _for_a_while(option: Callable[[Any], Any], now: Any, wanted: Any) -> Iterator[None]:
-    """Set an option of JAX's, and then again what it is now.
-
-    Ctrl-C may come before JAX has noted what to go back to: the outer one knows it.
-    """
-    with option(now), option(wanted):
-        yield
 
 
 class Device:
@@ -114,10 +104,13 @@ class Device:
     @contextmanager
     def here(self) -> Iterator[None]:
         """Let JAX compute on the device, now, whatever the caller has told it or lets it trace."""
-        jax = self.jax
-        now = jax.config.jax_default_device
-        on_device = _for_a_while(jax.default_device, now, self.device)
-        with jax.ensure_compile_time_eval(), as_needed(jax), on_device:
+        jax, place = self.jax, self.jax.default_device
+        with (
+            jax.core.eval_context(),
+            as_needed(jax),
+            place(jax.config.jax_default_device),
+            place(self.device),
+        ):
             yield
 
     def failed(self, error: Exception) -> Exception:
@@ -140,11 +133,6 @@ class Device:
         if "Disallowed" in text and "transfer" in text:
             forbidden = text.rpartition("Disallowed ")[2]
             return UnsupportedError(f"jax.transfer_guard forbids what it needs, a {forbidden}")
-        if "context mesh" in text:  # which nobody may change within what JAX traces
-            return UnsupportedError(
-                "a program is compiled in its first call, and not within what JAX traces where "
-                "jax.set_mesh is in force; call it once before"
-            )
         if "has been deleted" in text:
             return FeedError(f"an array that was given is there no more: {text}")
         if isinstance(error, self.jax.errors.JaxRuntimeError):
