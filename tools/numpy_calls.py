@@ -82,11 +82,16 @@ def flat(result):
     return [result]
 
 
+@cache
+def _code(call):
+    return compile(call, "<call>", "eval")
+
+
 def made(call, function, operands):
     """The results of a call, part by part."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        return flat(eval(call, {**PLAIN, **operands, "f": function}))
+        return flat(eval(_code(call), {**PLAIN, **operands, "f": function}))
 
 
 def on_arrays(call, function, arrays=ARRAYS):

@@ -10,6 +10,7 @@ import inspect
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -174,7 +175,7 @@ def function(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
     arrays = [p for p in known if p.kind is not p.KEYWORD_ONLY]
     options = [p.name for p in known if p.kind is p.KEYWORD_ONLY]
     try:
-        theirs = inspect.signature(function).parameters
+        theirs = _signature(function)
     except ValueError:  # NumPy's functions in C tell no signature
         theirs = MappingProxyType({n: _unset(n) for n in (*(p.name for p in arrays), *options)})
     defaults = {n: p.default for n, p in theirs.items() if p.default is not p.empty}
@@ -200,8 +201,13 @@ def _unset(name: str) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
+@lru_cache(maxsize=1024)  # to inspect a function takes longer than to build a node
+def _signature(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    return inspect.signature(function).parameters
+
+
 def _parameters(ours: Callable[..., Any]) -> list[inspect.Parameter]:
-    return list(inspect.signature(ours).parameters.values())
+    return list(_signature(ours).values())
 
 
 def _call(

@@ -1,7 +1,7 @@
 """Mutations of saved graphs: each changes one thing; most are then made to fit together again."""
 
 import ast
-import copy
+import marshal
 import random
 
 from symgrad.ir.errors import SymgradError
@@ -107,13 +107,18 @@ class _Replace(ast.NodeTransformer):
         return self.new if tree is self.old else super().generic_visit(tree)
 
 
+def _copied(parts):
+    """A copy of dicts, lists, texts and numbers, in a tenth of the time of `deepcopy`."""
+    return marshal.loads(marshal.dumps(parts))
+
+
 def mutated(parts, others, rng, fits):
     """The graphs of a document after one change, and what was changed.
 
     `others` are nodes of other documents, to take attributes from; if it `fits`, the types after
     the change are those that the type rules give.
     """
-    found = copy.deepcopy(parts)
+    found = _copied(parts)
     graph = rng.choice(found)
     kind = rng.choice(KINDS)
     KINDS_OF[kind](found, graph, rng.choice(graph["nodes"] or [{}]), others, rng)
@@ -255,12 +260,12 @@ def outputs(parts, graph, node, others, rng):
 
 def nesting(parts, graph, node, others, rng):
     """Graphs inside of graphs, each of which has the one before it twice."""
-    inner = copy.deepcopy(parts[0])
+    inner = _copied(parts[0])
     takes, wanted = inner["inputs"], [inner["nodes"][i]["type"] for i in inner["outputs"]]
     if len(wanted) != 1 or not takes:
         return
     for _ in range(rng.choice((1, 2, 30))):
-        nodes = copy.deepcopy(inner["nodes"][:takes])
+        nodes = _copied(inner["nodes"][:takes])
         call = {"op": "fused", "inputs": list(range(takes)), "type": wanted[0]}
         nodes += [{**call, "attrs": {"graph": f"graph{len(parts) - 1}"}} for _ in range(2)]
         parts.append({"nodes": nodes, "inputs": takes, "outputs": [takes + 1]})
