@@ -19,7 +19,7 @@ from symgrad.ops.copied import own_names
 # What generated text says itself: no value takes such a name.
 WORDS = frozenset(
     {"np", "scipy", "step", "self", "fitted", "found", "workspace", "Program", "share"}
-    | {"paged", "shared_matmul", "namedtuple", "forms", "parts", "argument", "named", "call"}
+    | {"paged", "native_matmul", "namedtuple", "forms", "parts", "argument", "named", "call"}
 )
 LONGEST = 80
 FUNCTION = re.compile("fused[0-9]*")

@@ -103,7 +103,7 @@ class Plan(Displayed, Record, frozen=True):
     @property
     def is_shared(self) -> bool:
         """Whether threads share products, and most of what else it does."""
-        products = [s for s in self.steps if isinstance(s, Product)]
+        products = [s for s in self.steps if isinstance(s, Product) and s.threads > 1]
         loops = [s for s in self.steps if isinstance(s, NativeLoop) and s.piece < s.code.rows]
         shared = sum(map(self.nanoseconds, (*products, *loops)))
         return bool(products) and sum(map(self.nanoseconds, self.steps)) <= MOSTLY * shared

@@ -1,4 +1,4 @@
-"""Products of matrices that several threads share, beside machine code."""
+"""Products of matrices in machine code, which several threads share."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ LEAST_SHARED = 2**18
 DENSE = 5  # operations for each byte
 # With so many a thousand calls make up for starting LLVM.
 LEAST_ALONE = 2**22
+# What one thread multiplies faster by machine code than by BLAS, where there is such code.
+LEAST_OWN, LEAST_SIDE = 2**20, 32
 
 
 def share_products(
@@ -30,34 +32,37 @@ def share_products(
 ) -> None:
     """Have so many threads share the products among the steps, if that is worth it.
 
-    Where these are left to BLAS, loops are told that its threads may be spinning beside them.
+    On one thread machine code takes those that it multiplies in less time than BLAS. Where they are
+    left to BLAS, loops are told that its threads may be spinning beside them.
     """
-    if native is None or threads < 2:
+    if native is None:
         return
-    counts = {i: count for i, s in enumerate(steps) if (count := _count(s, builders))}
-    large = [i for i, count in counts.items() if count >= LEAST_SHARED]
+    counts = {i: count for i, s in enumerate(steps) if (count := _count(s, builders, threads))}
     loops = [s for s in steps if isinstance(s, NativeLoop)]
     pays = loops or native.insist or max(counts.values(), default=0) * native.times >= LEAST_ALONE
-    is_dense = any(_is_dense(s, builders) for s in steps)
-    code = native.product(threads) if large and pays and not is_dense else None
-    for loop in loops:
-        loop.beside_blas = is_dense or bool(large and code is None)
+    is_dense = threads > 1 and any(_is_dense(s, builders) for s in steps)
+    dtypes = {t.dtype for i in counts for t in _types(steps[i].results, builders)}
+    kinds = tuple(sorted(f"f{d.itemsize}" for d in dtypes))
+    code = native.product(threads, kinds) if counts and pays and not is_dense else None
+    for loop in loops if threads > 1 else ():
+        loop.beside_blas = is_dense or bool(counts and code is None)
     if code is None:
         return
-    for i in large:
+    for i in counts:
         s = steps[i]
         assert isinstance(s, Call)
         steps[i] = Product(
-            s.node, s.operands, s.results, s.group, s.scratch, op=s.op, attrs=s.attrs, code=code
-        )
+            s.node, s.operands, s.results, s.group, s.scratch,
+            op=s.op, attrs=s.attrs, code=code, threads=threads,
+        )  # fmt: skip
 
 
 def _types(refs: Sequence[Ref], builders: Sequence[SlotBuilder]) -> list[TensorType]:
     return [r.seen_type(builders[r.slot].type) for r in refs]
 
 
-def _count(step: Step, builders: Sequence[SlotBuilder]) -> int:
-    """The multiplications of each product that a step makes, if it is one of matrices."""
+def _count(step: Step, builders: Sequence[SlotBuilder], threads: int) -> int:
+    """The multiplications of each product that a step makes, if it is a large one of matrices."""
     if not isinstance(step, Call) or step.op is not matmul_p.op:
         return 0
     types = _types(step.operands, builders)
@@ -65,7 +70,10 @@ def _count(step: Step, builders: Sequence[SlotBuilder]) -> int:
     a, b = shapes
     if not (2 <= len(a) <= 3 and 2 <= len(b) <= 3) or {t.dtype for t in types} - DTYPES:
         return 0
-    return math.prod(a[-2:]) * b[-1] if min(*a[-2:], b[-1]) > 1 else 0
+    count, sides = math.prod(a[-2:]) * b[-1], (a[-2], b[-1])
+    if threads > 1:
+        return count if count >= LEAST_SHARED and min(*sides, a[-1]) > 1 else 0
+    return count if count >= LEAST_OWN and min(sides) >= LEAST_SIDE else 0
 
 
 def _is_dense(step: Step, builders: Sequence[SlotBuilder]) -> bool:

@@ -241,9 +241,10 @@ class RowSums(Call):
 
 
 class Product(Call, kw_only=True):
-    """A product of matrices that is large enough for several threads: `code(a, b, out)`."""
+    """A large product of matrices: `code(a, b, out)` computes it on so many `threads`."""
 
     code: Callable[..., Any]
+    threads: int
 
 
 class Copy(Step):

@@ -13,8 +13,10 @@ written past the caches. `small.py` writes a whole small program as one function
 The call: `engine.py` compiles and loads, `store.py` keeps the result on disk, `builtin.py` and
 `direct.py` make functions that Python calls, `kernel.py` is a group ready to be called.
 
-Threads: `team.py` has those that share out loops, and products of matrices (`products.py`), which
-are NumPy's own BLAS's (`blas.py`).
+Products of matrices: `products.py` is `matmul` for large ones, `gemm.py` has machine code for them,
+`blas.py` finds NumPy's BLAS, and `product_parts.py` writes how a part is computed by either.
+
+Threads: `team.py` has those that share out loops and products.
 """
 
 MOST_ELEMENTS = 64  # of each array of a whole program that is one function

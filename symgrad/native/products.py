@@ -1,50 +1,59 @@
 """Products of matrices that the team shares out: `matmul` of NumPy's, called with three arrays.
 
-Each thread has NumPy's BLAS multiply some rows, or some columns, of the result. That takes less
-time than BLAS's own threads do for it, which hand parts of their operands to each other, and none
-of these is left spinning where our loops are to run next. Where a matrix is cut decides by which
-of its kernels BLAS computes an element, so that last digits depend on the number of threads, as
-they do with BLAS's own.
+Each thread multiplies some rows, or some columns, of the result: by machine code of our own where
+that is faster (`gemm.py`), else it has NumPy's BLAS do so. That takes less time than BLAS's own
+threads do for it, which hand parts of their operands to each other, and none of these is left
+spinning where our loops are to run next. Where a matrix is cut decides by which of its kernels BLAS
+computes an element, so that its last digits depend on the number of threads, as they do with its
+own.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from symgrad.native.blas import LETTERS, LIMIT, Blas, openblas
+from symgrad.native.blas import LETTERS, LIMIT, openblas
 from symgrad.native.builtin import ALIGNED, WRAPPER, Fallback, Layout, imports, layout
-from symgrad.native.engine import Unavailable, host
+from symgrad.native.engine import Library, Unavailable, host
+from symgrad.native.gemm import is_fast, micro_tile, write_gemm
+from symgrad.native.product_parts import (
+    FIELDS,
+    OWN_ARGUMENTS,
+    blas_arguments,
+    by_blas,
+    by_own,
+    own_name,
+    part,
+)
 from symgrad.native.team import SHARE_PARTS, team
-from symgrad.native.vectors import LLVM, Module
+from symgrad.native.vectors import Module
 
 LEAST = 2**18  # multiplications: five microseconds, from which on plans ask for threads
+# From a million on OpenBLAS packs operands, as ours does; below it, and of fewer rows or columns,
+# ours takes longer.
+LEAST_OWN, LEAST_SIDE = 2**20, 32
+LEAST_TURNED = 128  # columns, for which rows of `a` are packed whose elements lie apart
 WRITEABLE = 0x400
 GRAIN = 16  # rows or columns, of which BLAS's kernels take so many at once
 
-# Of one call, as 64-bit numbers: where arrays lie, sizes, the distance of their rows in elements,
-# whether they are transposed; of how many matrices, and how they are cut.
-FIELDS = (
-    "a", "b", "c", "m", "n", "k", "lda", "ldb", "ldc", "ta", "tb",
-    "stepa", "stepb", "stepc", "splits", "piece", "rows",
-)  # fmt: skip
-
 
 @lru_cache
-def product(threads: int) -> Callable[..., Any]:
-    """`np.matmul(a, b, out)`, large products of float32 and float64 on so many threads.
+def product(threads: int, kinds: tuple[str, ...]) -> Callable[..., Any]:
+    """`np.matmul(a, b, out)`, large products of these kinds of floats on so many threads.
 
-    They are no more than BLAS may take; it is held to one in each of them meanwhile. How a product
-    is cut depends on both numbers alone: where the team is busy, one thread computes all parts.
-    What else it is called with, `np.matmul` gets. Raises `Unavailable`.
+    They are no more than BLAS may take; where BLAS multiplies, it is held to one in each of them
+    meanwhile. How a product is cut depends on both numbers alone: where the team is busy, one
+    thread computes all parts. What else it is called with, `np.matmul` gets. Raises `Unavailable`.
     """
     blas, shared = openblas(), team()
     if blas is None:
         raise Unavailable("NumPy's BLAS is no OpenBLAS that can be asked")
+    own = is_fast(host())
     module = Module()
     state = ctypes.addressof(blas.state)
     known = {
@@ -54,15 +63,36 @@ def product(threads: int) -> Callable[..., Any]:
         "blas_threads": ("declare i32 @blas_threads()", blas.threads),
         "set_blas_threads": ("declare void @set_blas_threads(i32)", blas.set_threads),
     }
+    if own:
+        known["malloc"] = "declare ptr @malloc(i64)", _of_system("malloc")
+        known["free"] = "declare void @free(ptr)", _of_system("free")
     for kind in LETTERS:
-        module.definitions[f"@part_{kind}"] = "\n".join(_part(kind, blas))
-        signature, _ = _gemm(kind, blas)
-        known[f"gemm_{kind}"] = (f"declare void @gemm_{kind}({signature})", blas.products[kind])
         dtype = f"@dtype_{kind} = external global i8"
         known[f"dtype_{kind}"] = dtype, id(np.dtype(kind))
-    module.definitions[f"@{WRAPPER}"] = "\n".join(_wrapper(layout(), threads))
+    for kind in kinds:
+        module.definitions[f"@part_{kind}"] = "\n".join(part(kind, by_blas(kind, blas)))
+        signature = ", ".join(t for t, _ in blas_arguments(kind, blas))
+        known[f"blas_{kind}"] = (f"declare void @blas_{kind}({signature})", blas.products[kind])
+        if own:
+            module.definitions[f"@own_{kind}"] = "\n".join(part(kind, by_own(kind), "own"))
+            declared = f"declare void @{own_name(kind)}({', '.join(t for t, _ in OWN_ARGUMENTS)})"
+            known[own_name(kind)] = declared, _library(kind)[own_name(kind)]
+    module.definitions[f"@{WRAPPER}"] = "\n".join(_wrapper(layout(), threads, kinds, own))
     found = imports(module, known)
     return _Shared(host().loaded(str(module), (WRAPPER,), found)).function()
+
+
+def _of_system(name: str) -> int:
+    """The address of a function of the system's."""
+    return ctypes.cast(getattr(ctypes.CDLL(None), name), ctypes.c_void_p).value or 0
+
+
+@lru_cache
+def _library(kind: str) -> Library:
+    """The machine code of products of a kind, which is the same for all programs."""
+    module = Module()
+    write_gemm(module, kind, micro_tile(host(), kind), own_name(kind))
+    return host().loaded(str(module), (own_name(kind),), {})
 
 
 class _Shared(Fallback):
@@ -72,63 +102,7 @@ class _Shared(Fallback):
         return np.matmul(*args)
 
 
-def _gemm(kind: str, blas: Blas) -> tuple[str, str]:
-    """The parameters of a product of BLAS's, and its arguments for a part."""
-    size, real = blas.integer, LLVM[kind]
-    given = [
-        ("i32", "101"), ("i32", "%transa"), ("i32", "%transb"),
-        (size, "%rows1"), (size, "%columns1"), (size, "%k1"),
-        (real, "1.0"), ("ptr", "%pa"), (size, "%lda1"), ("ptr", "%pb"), (size, "%ldb1"),
-        (real, "0.0"), ("ptr", "%pc"), (size, "%ldc1"),
-    ]  # fmt: skip
-    return ", ".join(t for t, _ in given), ", ".join(f"{t} {v}" for t, v in given)
-
-
-def _part(kind: str, blas: Blas) -> Iterator[str]:
-    """Lines of the function that computes one part of a product."""
-    item = int(kind[1])
-    yield f"define internal void @part_{kind}(ptr %job, i64 %i) #1 {{"
-    for number, name in enumerate(FIELDS):
-        yield f"  %at{name} = getelementptr i64, ptr %job, i64 {number}"
-        yield f"  %{name} = load i64, ptr %at{name}"
-    yield "  %batch = sdiv i64 %i, %splits"
-    yield "  %number = srem i64 %i, %splits"
-    yield "  %first = mul i64 %number, %piece"
-    yield "  %byrows = icmp ne i64 %rows, 0"
-    yield "  %whole = select i1 %byrows, i64 %m, i64 %n"
-    yield "  %left = sub i64 %whole, %first"
-    yield "  %size = call i64 @llvm.smin.i64(i64 %left, i64 %piece)"
-    yield "  %row = select i1 %byrows, i64 %first, i64 0"
-    yield "  %column = select i1 %byrows, i64 0, i64 %first"
-    yield "  %rows0 = select i1 %byrows, i64 %size, i64 %m"
-    yield "  %columns0 = select i1 %byrows, i64 %n, i64 %size"
-    # Where the part begins: of `a` by its rows, of `b` by its columns, of `c` by both.
-    yield "  %flata = icmp eq i64 %ta, 0"
-    yield "  %flatb = icmp eq i64 %tb, 0"
-    yield "  %stridea = select i1 %flata, i64 %lda, i64 1"
-    yield "  %strideb = select i1 %flatb, i64 1, i64 %ldb"
-    yield "  %mova = mul i64 %row, %stridea"
-    yield "  %movb = mul i64 %column, %strideb"
-    yield "  %movr = mul i64 %row, %ldc"
-    yield "  %movc = add i64 %movr, %column"
-    for name in "abc":
-        yield f"  %bytes{name} = mul i64 %mov{name}, {item}"
-        yield f"  %matrix{name} = mul i64 %batch, %step{name}"
-        yield f"  %begin{name} = add i64 %{name}, %matrix{name}"
-        yield f"  %from{name} = add i64 %begin{name}, %bytes{name}"
-        yield f"  %p{name} = inttoptr i64 %from{name} to ptr"
-    yield "  %transa = select i1 %flata, i32 111, i32 112"
-    yield "  %transb = select i1 %flatb, i32 111, i32 112"
-    for name in ("rows0", "columns0", "k", "lda", "ldb", "ldc"):
-        new = name.replace("0", "") + "1"
-        how = f"trunc i64 %{name} to i32" if blas.integer == "i32" else f"or i64 %{name}, 0"
-        yield f"  %{new} = {how}"
-    yield f"  call void @gemm_{kind}({_gemm(kind, blas)[1]})"
-    yield "  ret void"
-    yield "}"
-
-
-def _wrapper(at: Layout, threads: int) -> Iterator[str]:
+def _wrapper(at: Layout, threads: int, kinds: Sequence[str], own: bool) -> Iterator[str]:
     """Lines of the function that Python calls: it looks at the arrays, and shares out the parts."""
     yield f"define ptr @{WRAPPER}(ptr %self, ptr %args, i64 %count) #1 {{"
     yield f"  %job = alloca [{len(FIELDS)} x i64]"
@@ -136,16 +110,21 @@ def _wrapper(at: Layout, threads: int) -> Iterator[str]:
     yield "  br i1 %three, label %looka, label %other"
     for i, (x, after) in enumerate((("a", "lookb"), ("b", "lookc"), ("c", "kinds"))):
         yield from _looked_at(at, x, i, after, WRITEABLE if x == "c" else 0)
-    # Element types: all three are one, float32 or float64.
+    # Element types: all three are one of the kinds.
     yield "kinds:"
     yield "  %same1 = icmp eq ptr %dtypea, %dtypeb"
     yield "  %same2 = icmp eq ptr %dtypea, %dtypec"
-    yield "  %f4 = icmp eq ptr %dtypea, @dtype_f4"
-    yield "  %f8 = icmp eq ptr %dtypea, @dtype_f8"
-    yield "  %float = or i1 %f4, %f8"
-    yield "  %item = select i1 %f4, i64 4, i64 8"
-    yield "  %part = select i1 %f4, ptr @part_f4, ptr @part_f8"
-    conditions = ["%same1", "%same2", "%float"]
+    known, item, parts = "false", "0", ["null"] * (1 + own)
+    for kind in kinds:
+        yield f"  %is{kind} = icmp eq ptr %dtypea, @dtype_{kind}"
+        yield f"  %known{kind} = or i1 {known}, %is{kind}"
+        yield f"  %item{kind} = select i1 %is{kind}, i64 {kind[1]}, i64 {item}"
+        for stem, before in zip(("part", "own"), parts, strict=False):
+            yield f"  %{stem}{kind} = select i1 %is{kind}, ptr @{stem}_{kind}, ptr {before}"
+        known, item = f"%known{kind}", f"%item{kind}"
+        parts = [f"%{stem}{kind}" for stem in ("part", "own")[: 1 + own]]
+    yield f"  %item = select i1 {known}, i64 {item}, i64 1"
+    conditions = ["%same1", "%same2", known]
 
     def holds(test: str) -> None:
         conditions.append(f"%is{len(conditions)}")
@@ -229,7 +208,15 @@ def _wrapper(at: Layout, threads: int) -> Iterator[str]:
     yield f"  %fewer = call i32 @llvm.smin.i32(i32 %given, i32 {threads})"
     yield "  %threads = sext i32 %fewer to i64"
     yield "  %several = icmp sge i64 %threads, 2"
-    yield "  br i1 %several, label %cut, label %other"
+    if own:
+        yield f"  %large = icmp sge i64 %mnk, {LEAST_OWN}"
+        yield f"  %high = icmp sge i64 %n0a, {LEAST_SIDE}"
+        yield f"  %least = select i1 %flata, i64 {LEAST_SIDE}, i64 {LEAST_TURNED}"
+        yield "  %broad = icmp sge i64 %n1b, %least"
+        yield "  %square = and i1 %high, %broad"
+        yield "  %own = and i1 %large, %square"
+    yield f"  %cuts = or i1 %several, {'%own' if own else 'false'}"
+    yield "  br i1 %cuts, label %cut, label %other"
     # Matrices of their own are parts enough; else each is cut along its longer side.
     yield "cut:"
     yield "  %rows1 = icmp sge i64 %n0a, %n1b"
@@ -254,13 +241,24 @@ def _wrapper(at: Layout, threads: int) -> Iterator[str]:
     for number, name in enumerate(FIELDS):
         yield f"  %to{name} = getelementptr i64, ptr %job, i64 {number}"
         yield f"  store i64 %{values.get(name, name)}, ptr %to{name}"
+    work = f"call void @{SHARE_PARTS}(ptr {{}}, ptr %job, i64 %parts, i64 %threads)"
+    if own:
+        yield "  br i1 %own, label %ours, label %hold"
+        yield "ours:"
+        yield "  %state1 = call ptr @PyEval_SaveThread()"
+        yield f"  {work.format(parts[1])}"
+        yield "  call void @PyEval_RestoreThread(ptr %state1)"
+        yield "  br label %done"
+    else:
+        yield "  br label %hold"
+    yield "hold:"
     yield "  %free = sext i32 %given to i64"
     yield "  store i64 %free, ptr @limit"
     yield "  %more = add i64 %held, 1"
     yield "  store i64 %more, ptr @holders"
     yield "  call void @set_blas_threads(i32 1)"
     yield "  %state = call ptr @PyEval_SaveThread()"
-    yield f"  call void @{SHARE_PARTS}(ptr %part, ptr %job, i64 %parts, i64 %threads)"
+    yield f"  {work.format(parts[0])}"
     yield "  call void @PyEval_RestoreThread(ptr %state)"
     yield "  %holding = load i64, ptr @holders"
     yield "  %fewer1 = sub i64 %holding, 1"
@@ -269,8 +267,8 @@ def _wrapper(at: Layout, threads: int) -> Iterator[str]:
     yield "  %now = call i32 @blas_threads()"
     yield "  %still = icmp eq i32 %now, 1"
     yield "  %last = icmp eq i64 %fewer1, 0"
-    yield "  %ours = and i1 %still, %last"
-    yield "  br i1 %ours, label %back, label %done"
+    yield "  %alone = and i1 %still, %last"
+    yield "  br i1 %alone, label %back, label %done"
     yield "back:"
     yield "  call void @set_blas_threads(i32 %given)"
     yield "  br label %done"

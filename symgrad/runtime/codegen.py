@@ -39,7 +39,7 @@ from symgrad.runtime.literals import (
     tuple_text,
     without_np,
 )
-from symgrad.runtime.machine_code import SHARED, MachineCode
+from symgrad.runtime.machine_code import PRODUCT, MachineCode
 from symgrad.runtime.source import Module, Source, arena_lines
 from symgrad.runtime.workspace import MOST_KEPT, Pages
 
@@ -71,8 +71,8 @@ class _Generator(MachineCode):
         module, names = self.module, ", ".join(sorted(self.module.numpy_names))
         head = ["import numpy as np"] + ([f"from numpy import {names}"] if names else [])
         head += [f"import {name}" for name in sorted(module.imports)]
-        if SHARED in module.scope:
-            head += ["", f"# {SHARED}: matmul, on several threads"]
+        if PRODUCT in module.scope:
+            head += ["", f"# {PRODUCT}: matmul by machine code, or by BLAS on its threads"]
         for name, value in module.constants.items():
             comment = f"# {name}: {value.dtype.name}{list(value.shape)}, a constant"
             head.append(f"{name} = {constant_text(value)}" if is_short(value) else comment)
@@ -246,7 +246,7 @@ class _Generator(MachineCode):
             }
             return self._plain(text).format(*operands, out=targets and targets[0], **texts)
         if isinstance(step, Product):
-            name = self.shared_product(step)
+            name = self.native_product(step)
         elif written or is_numpy(op.kernel):
             name = self._plain(written or f"np.{op.kernel.__name__}")
             attrs = {k: v for k, v in attrs.items() if v is not None and v is not False}

@@ -11,7 +11,7 @@ from symgrad.lowering.steps import Product, Ref
 from symgrad.runtime.running import Running
 from symgrad.runtime.threads import resting, share
 
-SHARED = "shared_matmul"
+PRODUCT = "native_matmul"
 
 
 class MachineCode(Running):
@@ -29,10 +29,10 @@ class MachineCode(Running):
 
         return resting(team().rest) if has_team() else share
 
-    def shared_product(self, step: Product) -> str:
-        """The name of what multiplies matrices on several threads."""
-        self.module.scope[SHARED] = step.code
-        return SHARED
+    def native_product(self, step: Product) -> str:
+        """The name of what multiplies large matrices."""
+        self.module.scope[PRODUCT] = step.code
+        return PRODUCT
 
     def native_loop(self, step: NativeLoop) -> Iterator[str]:
         module, rows = self.module, step.code.rows

@@ -203,18 +203,19 @@ class Natives:
             self._refuse(error)
             return None
 
-    def product(self, threads: int) -> Callable[..., Any] | None:
+    def product(self, threads: int, kinds: tuple[str, ...]) -> Callable[..., Any] | None:
         """`matmul` on so many threads; None if every bit is to be NumPy's, or where there is none.
 
-        As with BLAS's own threads the last digits may be others than on one.
+        Nor is there on one thread where BLAS takes less time than machine code.
         """
         if self.exact:
             return None
-        from symgrad.native.engine import Unavailable
+        from symgrad.native.engine import Unavailable, host
+        from symgrad.native.gemm import is_fast
         from symgrad.native.products import product
 
         try:
-            return product(threads)
+            return product(threads, kinds) if threads > 1 or is_fast(host()) else None
         except Unavailable as error:
             self.reasons[str(error)] = None
             return None

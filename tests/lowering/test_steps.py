@@ -59,10 +59,11 @@ class SomeCode:
 class SomeMaker:
     """Makes that code for each group, or one function of a whole program."""
 
-    insist, times = False, 1
+    insist, times, has_products = False, 1, False
 
-    def product(self, threads):
-        return np.matmul
+    def product(self, threads, kinds):
+        self.kinds = kinds
+        return np.matmul if threads > 1 or self.has_products else None
 
     def __init__(self, whole):
         self.is_whole = whole
@@ -180,6 +181,20 @@ def test_threads_share_products_that_make_up_for_starting_them():
     for given in alone:
         assert Product not in map(type, products(*given)), given
     assert Product not in map(type, products(256, 256, 64, threads=1))
+
+
+def test_machine_code_takes_large_products_on_one_thread_where_it_has_them(monkeypatch):
+    monkeypatch.setattr(SomeMaker, "has_products", True)
+    (step,) = products(256, 256, 64, threads=1)
+    assert (type(step), step.threads) == (Product, 1)
+    assert products(256, 256, 64)[0].threads == 2
+    a, b = sg.placeholder("a", (300, 300)), sg.placeholder("b", (300, 300), "float32")
+    graph = sg.compile([a, b], [a @ a, b @ b], backend="numpy").graph
+    maker = SomeMaker(False)
+    lower(graph, {}, threads=1, native=maker)
+    assert maker.kinds == ("f4", "f8")
+    for given in [(31, 4000, 4000), (4000, 4000, 31), (4000, 2, 120), (300, 300, 300, "int32")]:
+        assert Product not in map(type, products(*given, threads=1)), given
 
 
 def test_beside_other_work_of_blas_products_are_left_to_it():

@@ -1,8 +1,11 @@
-"""Products of matrices that the team shares: those of NumPy, but for last digits."""
+"""Products of matrices by machine code or BLAS, on one thread or several: NumPy's, but for last
+digits.
+"""
 
 import ctypes
 import os
 import threading
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,14 +16,26 @@ pytest.importorskip("llvmlite")
 
 from symgrad.lowering import products as plans
 from symgrad.lowering.steps import Product
+from symgrad.native import gemm
 from symgrad.native import products as native_products
 from symgrad.native.blas import blas_threads, openblas, set_blas_threads
-from symgrad.native.products import LEAST, product
+from symgrad.native.products import LEAST
 from symgrad.runtime.executor import execute
 
 if openblas() is None:
     pytest.skip("NumPy has no OpenBLAS", allow_module_level=True)
 RNG = np.random.default_rng(3)
+product = partial(native_products.product, kinds=("f4", "f8"))
+
+
+@pytest.fixture(params=[False, True], ids=["by BLAS", "by machine code"], autouse=True)
+def own(request, monkeypatch):
+    """Whether machine code multiplies what is large, as where that was found to be faster."""
+    monkeypatch.setattr(gemm, "is_fast", lambda _: request.param)
+    monkeypatch.setattr(native_products, "is_fast", lambda _: request.param)
+    native_products.product.cache_clear()
+    yield request.param
+    native_products.product.cache_clear()
 
 
 @pytest.fixture(autouse=True)
@@ -55,7 +70,7 @@ def assert_near(found, a, b):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("threads", [2, 5])
+@pytest.mark.parametrize("threads", [1, 2, 5])
 def test_of_any_size_and_layout_they_are_numpys(threads, dtype):
     multiply = product(threads)
     set_blas_threads(threads)
@@ -65,7 +80,7 @@ def test_of_any_size_and_layout_they_are_numpys(threads, dtype):
         a = laid_out(m, k, dtype, LAYOUTS[trial % 4], batches[0])
         b = laid_out(k, n, dtype, LAYOUTS[trial // 4 % 4], batches[1])
         out = np.full((*max(batches, key=len), m, n), np.nan, dtype)
-        assert multiply(a, b, out) is None or m * k * n < LEAST
+        assert multiply(a, b, out) is None or m * k * n < LEAST or threads == 1
         assert_near(out, a, b)
     set_blas_threads(2)
 
@@ -124,13 +139,16 @@ def test_matrices_that_are_one_are_no_place_for_several():
     assert_near(one, a[2], b[2])
 
 
-def test_with_one_thread_of_blas_there_is_one():
+def test_with_one_thread_of_blas_there_is_one(own):
     a, b = laid_out(300, 300, "f4", "rows"), laid_out(300, 300, "f4", "rows")
     set_blas_threads(1)
     found = np.empty((300, 300), "f4")
     product(2)(a, b, found)
     assert blas_threads() == 1
-    assert np.array_equal(found, np.matmul(a, b))
+    if own:
+        assert_near(found, a, b)
+    else:
+        assert np.array_equal(found, np.matmul(a, b))
     set_blas_threads(2)
 
 
@@ -208,10 +226,10 @@ def test_a_program_shares_its_large_products(tmp_path):
     for found, expected in zip(own, others, strict=True):
         np.testing.assert_allclose(found.value, expected.value, atol=1e-5)
     assert len(products(shared)) == 2
-    assert shared.source.count("shared_matmul(") == 2
-    assert "# shared_matmul: matmul, on several threads" in shared.source
+    assert shared.source.count("native_matmul(") == 2
+    assert "# native_matmul: matmul by machine code, or by BLAS on its threads" in shared.source
     shared.save_source(tmp_path / "step.py")
-    assert "shared" not in (tmp_path / "step.py").read_text()
+    assert "native" not in (tmp_path / "step.py").read_text()
 
 
 def test_the_executor_walks_them_as_matmul():
@@ -222,11 +240,43 @@ def test_the_executor_walks_them_as_matmul():
     np.testing.assert_allclose(walked, program(X, Y), rtol=1e-4)
 
 
-def test_where_bits_are_to_be_numpys_or_one_thread_is_asked_for_there_are_none():
-    for options in ({"exact": "bits"}, {"exact": "values"}, {"threads": 1}, {"backend": "numpy"}):
+def test_where_bits_are_to_be_numpys_there_are_none():
+    for options in ({"exact": "bits"}, {"exact": "values"}, {"backend": "numpy"}):
         program, _ = net(**{"backend": None, "threads": 2, **options})
         program(X, Y)
         assert not products(program), options
+
+
+def test_on_one_thread_they_are_those_that_machine_code_multiplies(own):
+    program, _ = net(backend=None, threads=1)
+    plain, _ = net(backend="numpy")
+    np.testing.assert_allclose(program(X, Y), plain(X, Y), rtol=1e-4)
+    assert [s.threads for s in products(program)] == [1, 1] * own
+
+
+@pytest.mark.parametrize("own", [True], indirect=True)  # BLAS has several kernels, for each cut
+def test_machine_code_gives_the_same_bits_on_any_number_of_threads():
+    set_blas_threads(5)
+    for layout in LAYOUTS:
+        a, b = laid_out(150, 300, "f4", layout), laid_out(300, 140, "f4", layout)
+        found = [np.empty((150, 140), "f4") for _ in range(4)]
+        for threads, out in zip((1, 2, 3, 5), found, strict=True):
+            assert product(threads)(a, b, out) is None
+            assert_near(out, a, b)
+            assert np.array_equal(out, found[0])
+    set_blas_threads(2)
+
+
+def test_where_there_is_no_room_to_pack_operands_blas_multiplies(own, monkeypatch):
+    asked = []
+    refuse = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64)(asked.append)
+    address = ctypes.cast(refuse, ctypes.c_void_p).value
+    monkeypatch.setattr(native_products, "_of_system", lambda _: address)
+    a, b = laid_out(150, 300, "f4", "rows"), laid_out(300, 140, "f4", "rows")
+    found = np.empty((150, 140), "f4")
+    product(2)(a, b, found)
+    assert_near(found, a, b)
+    assert len(asked) == 2 * own
 
 
 def test_tiles_of_products_run_one_after_the_other_on_a_team():
@@ -239,7 +289,7 @@ def test_tiles_of_products_run_one_after_the_other_on_a_team():
     )
     for found, expected in zip(shared(*arrays), plain(*arrays), strict=True):
         np.testing.assert_allclose(found, expected, atol=2e-5)
-    assert "shared_matmul(" in shared.source
+    assert "native_matmul(" in shared.source
     assert "share(" not in shared.source
 
 
