@@ -13,7 +13,7 @@ from symgrad.ir.graph import Graph
 from symgrad.ir.node import Node
 from symgrad.ir.types import TensorType
 from symgrad.ir.walk import GraphLike
-from symgrad.lowering.steps import Ref, SlotBuilder, Step
+from symgrad.lowering.steps import MatmulCode, Ref, SlotBuilder, Step
 from symgrad.ops.rows import is_row_source
 from symgrad.passes.fuse import without_sources
 
@@ -83,8 +83,8 @@ class Native(Protocol):
     whole program, the last `nexts` outputs of which are next values; None if it is not small.
     `regrouped` is a graph with other groups, of which each is one loop.
     `repeated` is the maker for what runs so often in a call, which is `times` for this one.
-    `product` is `matmul` of such kinds on so many threads, or None. Whoever is to `insist` gives
-    machine code where it does not pay, too.
+    `product` is the code of products of a kind on so many threads, or None. Whoever is to `insist`
+    gives machine code where it does not pay, too.
     """
 
     insist: bool
@@ -105,7 +105,7 @@ class Native(Protocol):
 
     def whole(self, graph: Graph, sizes: Mapping[str, int], nexts: int) -> WholeCode | None: ...
 
-    def product(self, threads: int, kinds: tuple[str, ...]) -> Callable[..., Any] | None: ...
+    def product(self, threads: int, kind: str) -> MatmulCode | None: ...
 
 
 NEAR = 64  # bytes: what lies farther from each other along a row is copied in blocks

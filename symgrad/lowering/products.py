@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,20 +10,22 @@ import numpy as np
 from symgrad.ir.types import TensorType
 from symgrad.lowering.native import NativeLoop
 from symgrad.lowering.steps import Call, Product, Ref, SlotBuilder, Step, nbytes
-from symgrad.ops.linalg.products import matmul_p
+from symgrad.ops.linalg.products import (
+    LEAST_COLUMNS,
+    LEAST_PACKED,
+    LEAST_ROWS,
+    LEAST_SHARED,
+    MOST_PACKED,
+    matmul_p,
+)
 
 if TYPE_CHECKING:
     from symgrad.lowering.native import Native
 
 DTYPES = frozenset({np.dtype("float32"), np.dtype("float64")})
-# Multiplications that are worth a second thread: five microseconds. From there on BLAS takes one,
-# too, and leaves it spinning where machine code is to run next.
-LEAST_SHARED = 2**18
 DENSE = 5  # operations for each byte
 # With so many a thousand calls make up for starting LLVM.
 LEAST_ALONE = 2**22
-# What one thread multiplies faster by machine code than by BLAS, where there is such code.
-LEAST_OWN, LEAST_SIDE = 2**20, 32
 
 
 def share_products(
@@ -41,14 +42,15 @@ def share_products(
     loops = [s for s in steps if isinstance(s, NativeLoop)]
     pays = loops or native.insist or max(counts.values(), default=0) * native.times >= LEAST_ALONE
     is_dense = threads > 1 and any(_is_dense(s, builders) for s in steps)
-    dtypes = {t.dtype for i in counts for t in _types(steps[i].results, builders)}
-    kinds = tuple(sorted(f"f{d.itemsize}" for d in dtypes))
-    code = native.product(threads, kinds) if counts and pays and not is_dense else None
+    codes = {}
+    for i in counts if pays and not is_dense else ():
+        (result,) = _types(steps[i].results, builders)
+        code = native.product(threads, f"f{result.dtype.itemsize}")
+        if code is not None:
+            codes[i] = code
     for loop in loops if threads > 1 else ():
-        loop.beside_blas = is_dense or bool(counts and code is None)
-    if code is None:
-        return
-    for i in counts:
+        loop.beside_blas = is_dense or codes.keys() != counts.keys()
+    for i, code in codes.items():
         s = steps[i]
         assert isinstance(s, Call)
         steps[i] = Product(
@@ -70,10 +72,12 @@ def _count(step: Step, builders: Sequence[SlotBuilder], threads: int) -> int:
     a, b = shapes
     if not (2 <= len(a) <= 3 and 2 <= len(b) <= 3) or {t.dtype for t in types} - DTYPES:
         return 0
-    count, sides = math.prod(a[-2:]) * b[-1], (a[-2], b[-1])
+    (rows, depth), columns = a[-2:], b[-1]
+    count: int = rows * depth * columns
     if threads > 1:
-        return count if count >= LEAST_SHARED and min(*sides, a[-1]) > 1 else 0
-    return count if count >= LEAST_OWN and min(sides) >= LEAST_SIDE else 0
+        return count if count >= LEAST_SHARED and min(rows, depth, columns) > 1 else 0
+    is_dense = rows >= LEAST_ROWS and columns >= LEAST_COLUMNS
+    return count if LEAST_PACKED <= count < MOST_PACKED and is_dense else 0
 
 
 def _is_dense(step: Step, builders: Sequence[SlotBuilder]) -> bool:

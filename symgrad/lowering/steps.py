@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -240,10 +240,21 @@ class RowSums(Call):
         return _size(operands[0])
 
 
-class Product(Call, kw_only=True):
-    """A large product of matrices: `code(a, b, out)` computes it on so many `threads`."""
+class MatmulCode(Protocol):
+    """The code of large products, as `symgrad.native.products.ProductCode` has it."""
 
-    code: Callable[..., Any]
+    call: Callable[..., Any]
+
+    @property
+    def ir(self) -> str: ...
+    @property
+    def assembly(self) -> str: ...
+
+
+class Product(Call, kw_only=True):
+    """A large product of matrices: `code.call(a, b, out)` computes it on so many `threads`."""
+
+    code: MatmulCode
     threads: int
 
 

@@ -1,12 +1,14 @@
 """Products of matrices in machine code, after Goto and van de Geijn.
 
-A panel of `b`, as many columns as a row of registers holds, is packed into the first cache, a block
-of its rows at a time; each few rows of `a` are multiplied by it, and the sums stay in registers.
-The terms of an element are added up in one order, whatever its place and the processor: its bits
-depend on no cut, no number of threads and no width of vectors.
+A block of `b` is packed into panels of as many columns as a row of registers holds, so that it lies
+in the second cache; each few rows of `a` are multiplied by one panel after the other, and the sums
+stay in registers. Rows of `a` are packed only if its columns lie side by side. The terms of an
+element are added up in one order, whatever its place and the processor: its bits depend on no cut,
+no number of threads and no width of vectors.
 
 K. Goto, R. van de Geijn, Anatomy of high-performance matrix multiplication, ACM Transactions on
-Mathematical Software 34 (2008).
+Mathematical Software 34 (2008). In the names of BLIS, `DEPTH` is KC, `ROWS` is MR, the columns of a
+panel are NR, those of a block NC.
 """
 
 from __future__ import annotations
@@ -16,16 +18,24 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from symgrad.native.engine import Engine
-from symgrad.native.vectors import LLVM, Code, Module, Value
+from symgrad.native.vectors import Code, Module, Value
 
 DEPTH = 256  # the most terms that are added up in registers
 ROWS = 6  # of `a` at once
 WIDTH = 2048  # bytes of a row of `b`
+ROOM = DEPTH + 8  # terms of a row of `a` that there is room for
 BLOCK = DEPTH * WIDTH  # bytes of `b` that are packed, into the second cache
+# How LLVM calls Intel's processors that may have AVX-512.
+INTEL = ("-avx512", "lake", "lake-server", "lake-client", "rapids")
+LINES = 192  # bytes of a column of `a` that are packed at once: whole lines of the cache
+SPACE = BLOCK + (ROOM + 1) * LINES
 
 
 class MicroTile(NamedTuple):
-    """The part of a result that is in registers: some rows of `vectors` of `lanes` elements."""
+    """The part of a result that is in registers: some rows of `vectors` of `lanes` elements.
+
+    Both are powers of two.
+    """
 
     lanes: int
     vectors: int
@@ -48,7 +58,7 @@ def is_fast(engine: Engine) -> bool:
     They do on Intel's processors with AVX-512. With narrower vectors they take as long or longer,
     and on AMD's nobody has measured it.
     """
-    return engine.has_masks and not engine.cpu.startswith("znver")
+    return engine.has_masks and engine.cpu.endswith(INTEL)
 
 
 def write_gemm(module: Module, kind: str, shape: MicroTile, name: str) -> None:
@@ -56,65 +66,78 @@ def write_gemm(module: Module, kind: str, shape: MicroTile, name: str) -> None:
 
     `A`, `B` and `C` are where the matrices lie, `arow` is the bytes from a row of `a` to the next,
     `acol` those from a column. The elements of a row of `c` lie side by side, those of `a` and `b`
-    along one of both axes. `Block` is room for `BLOCK` bytes, best at a multiple of 64.
+    along one of both axes. `Space` is room for `SPACE` bytes, best at a multiple of 64.
     """
     for vectors in range(1, shape.vectors + 1):
         _write_kernel(module, kind, MicroTile(shape.lanes, vectors))
-    _write_turning(module, kind, shape)
-    _write_packing(module, kind, shape)
+    _write_packing_of_a(module, kind, shape)
+    _write_packing_of_b(module, kind, shape)
     _write_blocks(module, kind, shape, name)
 
 
 def _write_blocks(module: Module, kind: str, shape: MicroTile, name: str) -> None:
     """Add the loops over blocks of terms and columns, over rows, and over panels."""
-    parameters = "m n k A arow acol B brow bcol C crow Block"
+    parameters = "m n k A arow acol B brow bcol C crow Space"
     f = _Function(module, name, shape.lanes, parameters)
     size, panel = int(kind[1]), shape.lanes * shape.vectors
-    f.code.do(f"%rows = alloca [{DEPTH * ROWS + shape.lanes} x {LLVM[kind]}], align 64")
-    turned = f["acol"].differs(size)
-    with f.loop(f["k"], DEPTH) as p, f.loop(f["n"], WIDTH // size) as j:
-        terms, columns = f.least(f["k"] - p, DEPTH), f.least(f["n"] - j, WIDTH // size)
+    group, most = LINES // size, WIDTH // size
+    packed = f.at("%Space", f.integer(BLOCK))
+    by_columns = f["acol"].differs(size)
+    # Blocks of columns are equally wide.
+    blocks = (f["n"] + (most - 1)).quotient(most)
+    panels = (f["n"] + (blocks * panel - 1)).quotient(blocks * panel)
+    block = panels * panel
+    with f.loop(f["k"], DEPTH) as p, f.loop(blocks) as number:
+        j = number * block
+        terms, columns = f.least(f["k"] - p, DEPTH), f.least(f["n"] - j, block)
         with f.loop(columns, panel) as q:
             b = f.at("%B", p * f["brow"], (j + q) * f["bcol"])
-            packed = f.at("%Block", q * (DEPTH * size))
-            f.call(f"pack_{kind}", terms, columns - q, b, f["brow"], f["bcol"], packed)
-        with f.loop(f["m"], ROWS) as i:
-            rows = f.least(f["m"] - i, ROWS)
-            a = f.at("%A", i * f["arow"], p * f["acol"])
-            with f.where(turned):
-                f.call(f"turn_{kind}", terms, rows, a, f["acol"], "%rows")
-            a = f.code.scalar(f"select i1 {turned.text}, ptr %rows, ptr {a}")
-            arow = f.code.select(turned, f.integer(size), f["arow"])
-            acol = f.code.select(turned, f.integer(ROWS * size), f["acol"])
-            with f.loop(columns, panel) as q:
-                width = f.least(columns - q, panel)
-                vectors = (width + (shape.lanes - 1)).quotient(shape.lanes)
-                c = f.at("%C", i * f["crow"], (j + q) * size)
-                packed = f.at("%Block", q * (DEPTH * size))
-                given = terms, a, arow, acol, packed, c, f["crow"], rows, width, p
-                for count in range(1, shape.vectors + 1):
-                    with f.where(vectors.equals(count)):
-                        f.call(f"kernel_{kind}_{count}", *given)
+            to = f.at("%Space", q * (DEPTH * size))
+            f.call(f"pack_b_{kind}", terms, columns - q, b, f["brow"], f["bcol"], to)
+        with f.loop(f["m"], group) as g:
+            height = f.least(f["m"] - g, group)
+            first = f.at("%A", g * f["arow"], p * f["acol"])
+            with f.where(by_columns):
+                f.call(f"pack_a_{kind}", terms, height, first, f["acol"], packed)
+            with f.loop(height, ROWS) as i:
+                rows = f.least(height - i, ROWS)
+                near, far = f.at(packed, i * (ROOM * size)), f.at(first, i * f["arow"])
+                a = f.code.scalar(f"select i1 {by_columns.text}, ptr {near}, ptr {far}")
+                arow = f.code.select(by_columns, f.integer(size), f["arow"])
+                acol = f.code.select(by_columns, f.integer(ROWS * size), f["acol"])
+                with f.loop(columns, panel) as q:
+                    width = f.least(columns - q, panel)
+                    vectors = (width + (shape.lanes - 1)).quotient(shape.lanes)
+                    b = f.at("%Space", q * (DEPTH * size))
+                    c = f.at("%C", (g + i) * f["crow"], (j + q) * size)
+                    given = terms, a, arow, acol, b, c, f["crow"], rows, width, p
+                    for count in range(1, shape.vectors + 1):
+                        with f.where(vectors.equals(count)):
+                            f.call(f"kernel_{kind}_{count}", *given)
     f.end("", "#1")
 
 
-def _write_turning(module: Module, kind: str, shape: MicroTile) -> None:
-    """Add what packs a few rows of `a` whose columns lie side by side, one after the other."""
-    size = int(kind[1])
-    f = _Function(module, f"turn_{kind}", shape.lanes, "terms rows A acol Rows")
-    masks = {i: f.first_lanes(f["rows"] - i) for i in range(0, ROWS, shape.lanes)}
+def _write_packing_of_a(module: Module, kind: str, shape: MicroTile) -> None:
+    """Add what packs rows of `a` whose columns lie side by side: every few rows by themselves."""
+    size, group = int(kind[1]), LINES // int(kind[1])
+    f = _Function(module, f"pack_a_{kind}", shape.lanes, "terms height A acol Packed")
+    # Rows by where they begin, and where they are packed.
+    pieces = [
+        (i + j, i * ROOM + j) for i in range(0, group, ROWS) for j in range(0, ROWS, shape.lanes)
+    ]
+    masks = [f.first_lanes(f["height"] - i) for i, _ in pieces]
     with f.loop(f["terms"]) as k:
-        for i, mask in masks.items():
-            # What is too much is written over by what comes next.
+        for (i, to), mask in zip(pieces, masks, strict=True):
+            # What is too much is written over by what comes next, or in the room behind it.
             x = f.load(kind, f.at("%A", k * f["acol"], f.integer(i * size)), mask)
-            f.vectors.store(x, f.at("%Rows", k * (ROWS * size), f.integer(i * size)))
+            f.vectors.store(x, f.at("%Packed", k * (ROWS * size), f.integer(to * size)))
     f.end()
 
 
-def _write_packing(module: Module, kind: str, shape: MicroTile) -> None:
+def _write_packing_of_b(module: Module, kind: str, shape: MicroTile) -> None:
     """Add what packs rows of a panel, of no more vectors than hold the columns that are left."""
     lanes, size = shape.lanes, int(kind[1])
-    f = _Function(module, f"pack_{kind}", lanes, "terms left B brow bcol Panel")
+    f = _Function(module, f"pack_b_{kind}", lanes, "terms left B brow bcol Panel")
     code, width = f.vectors, f.least(f["left"], lanes * shape.vectors)
     step = (width + (lanes - 1)).quotient(lanes) * (lanes * size)
     by_rows = f["bcol"].equals(size)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from symgrad.native.blas import Blas
-from symgrad.native.gemm import BLOCK
+from symgrad.native.gemm import SPACE
 from symgrad.native.vectors import LLVM
 
 # Of one call, as 64-bit numbers: where arrays lie, sizes, the distance of their rows in elements,
@@ -36,37 +36,32 @@ def by_blas(kind: str, blas: Blas) -> Iterator[str]:
         how = f"trunc i64 %{name} to i32" if blas.integer == "i32" else f"or i64 %{name}, 0"
         yield f"  %{new} = {how}"
     given = ", ".join(f"{t} {v}" for t, v in blas_arguments(kind, blas))
-    yield f"  call void @blas_{kind}({given})"
+    yield f"  call void @blas({given})"
 
 
-# The arguments of a product of ours for a part, with their types.
-OWN_ARGUMENTS = (
+# The arguments of a product in machine code for a part, with their types.
+GEMM_ARGUMENTS = (
     ("i64", "%rows0"), ("i64", "%columns0"), ("i64", "%k"),
     ("ptr", "%pa"), ("i64", "%arow"), ("i64", "%acol"),
     ("ptr", "%pb"), ("i64", "%brow"), ("i64", "%bcol"), ("ptr", "%pc"), ("i64", "%crow"),
-    ("ptr", "%block"),
+    ("ptr", "%space"),
 )  # fmt: skip
 
 
-def own_name(kind: str) -> str:
-    """The name of the function in machine code."""
-    return f"symgrad_gemm_{kind}"
-
-
-def by_own(kind: str) -> Iterator[str]:
-    """Lines that compute a part by machine code, or by BLAS where there is no room for a block."""
+def by_gemm(kind: str) -> Iterator[str]:
+    """Lines that compute a part by machine code, or by BLAS where there is no room for it."""
     item = int(kind[1])
-    yield f"  %room = call ptr @malloc(i64 {BLOCK + 64})"
+    yield f"  %room = call ptr @malloc(i64 {SPACE + 64})"
     yield "  %none = icmp eq ptr %room, null"
-    yield "  br i1 %none, label %other, label %own"
+    yield "  br i1 %none, label %other, label %multiply"
     yield "other:"
-    yield f"  call void @part_{kind}(ptr %job, i64 %i)"
+    yield "  call void @blas_part(ptr %job, i64 %i)"
     yield "  ret void"
-    yield "own:"
+    yield "multiply:"
     yield "  %place = ptrtoint ptr %room to i64"
     yield "  %after = add i64 %place, 63"
     yield "  %line = and i64 %after, -64"
-    yield "  %block = inttoptr i64 %line to ptr"
+    yield "  %space = inttoptr i64 %line to ptr"
     yield "  %columna = select i1 %flata, i64 1, i64 %lda"
     yield "  %rowb = select i1 %flatb, i64 %ldb, i64 1"
     for name, count in (
@@ -74,14 +69,14 @@ def by_own(kind: str) -> Iterator[str]:
         ("crow", "ldc"),
     ):  # fmt: skip
         yield f"  %{name} = mul i64 %{count}, {item}"
-    yield f"  call void @{own_name(kind)}({', '.join(f'{t} {v}' for t, v in OWN_ARGUMENTS)})"
+    yield f"  call void @gemm({', '.join(f'{t} {v}' for t, v in GEMM_ARGUMENTS)})"
     yield "  call void @free(ptr %room)"
 
 
-def part(kind: str, multiply: Iterator[str], stem: str = "part") -> Iterator[str]:
+def part(name: str, kind: str, multiply: Iterator[str]) -> Iterator[str]:
     """Lines of the function that computes one part of a product."""
     item = int(kind[1])
-    yield f"define internal void @{stem}_{kind}(ptr %job, i64 %i) #1 {{"
+    yield f"define internal void @{name}(ptr %job, i64 %i) #1 {{"
     for number, name in enumerate(FIELDS):
         yield f"  %at{name} = getelementptr i64, ptr %job, i64 {number}"
         yield f"  %{name} = load i64, ptr %at{name}"

@@ -1,7 +1,7 @@
 """Products of matrices that the team shares out: `matmul` of NumPy's, called with three arrays.
 
-Each thread multiplies some rows, or some columns, of the result: by machine code of our own where
-that is faster (`gemm.py`), else it has NumPy's BLAS do so. That takes less time than BLAS's own
+Each thread multiplies some rows, or some columns, of the result: by machine code where that is
+faster (`gemm.py`), else it has NumPy's BLAS do so. That takes less time than BLAS's own
 threads do for it, which hand parts of their operands to each other, and none of these is left
 spinning where our loops are to run next. Where a matrix is cut decides by which of its kernels BLAS
 computes an element, so that its last digits depend on the number of threads, as they do with its
@@ -11,88 +11,118 @@ own.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from symgrad.native.blas import LETTERS, LIMIT, openblas
+from symgrad.native.blas import LIMIT, openblas
 from symgrad.native.builtin import ALIGNED, WRAPPER, Fallback, Layout, imports, layout
 from symgrad.native.engine import Library, Unavailable, host
 from symgrad.native.gemm import is_fast, micro_tile, write_gemm
 from symgrad.native.product_parts import (
     FIELDS,
-    OWN_ARGUMENTS,
+    GEMM_ARGUMENTS,
     blas_arguments,
     by_blas,
-    by_own,
-    own_name,
+    by_gemm,
     part,
 )
 from symgrad.native.team import SHARE_PARTS, team
 from symgrad.native.vectors import Module
+from symgrad.ops.linalg.products import (
+    LEAST_COLUMNS,
+    LEAST_PACKED,
+    LEAST_ROWS,
+    LEAST_SHARED,
+    MOST_PACKED,
+)
 
-LEAST = 2**18  # multiplications: five microseconds, from which on plans ask for threads
-# From a million on OpenBLAS packs operands, as ours does; below it, and of fewer rows or columns,
-# ours takes longer.
-LEAST_OWN, LEAST_SIDE = 2**20, 32
-LEAST_TURNED = 128  # columns, for which rows of `a` are packed whose elements lie apart
 WRITEABLE = 0x400
 GRAIN = 16  # rows or columns, of which BLAS's kernels take so many at once
 
 
-@lru_cache
-def product(threads: int, kinds: tuple[str, ...]) -> Callable[..., Any]:
-    """`np.matmul(a, b, out)`, large products of these kinds of floats on so many threads.
+class ProductCode:
+    """`np.matmul(a, b, out)`, for large products of a kind of floats: `call`, its IR and assembly.
 
-    They are no more than BLAS may take; where BLAS multiplies, it is held to one in each of them
-    meanwhile. How a product is cut depends on both numbers alone: where the team is busy, one
-    thread computes all parts. What else it is called with, `np.matmul` gets. Raises `Unavailable`.
+    On how many threads is told when it is made; they are no more than BLAS may take. Where BLAS
+    multiplies, it is held to one in each of them meanwhile. How a product is cut depends on both
+    numbers alone: where the team is busy, one thread computes all parts. What else it is called
+    with, `np.matmul` gets. Raises `Unavailable`.
     """
-    blas, shared = openblas(), team()
-    if blas is None:
-        raise Unavailable("NumPy's BLAS is no OpenBLAS that can be asked")
-    own = is_fast(host())
-    module = Module()
-    state = ctypes.addressof(blas.state)
-    known = {
-        "holders": ("@holders = external global i64", state),
-        "limit": ("@limit = external global i64", state + 8 * LIMIT),
-        SHARE_PARTS: (f"declare void @{SHARE_PARTS}(ptr, ptr, i64, i64)", shared.parts),
-        "blas_threads": ("declare i32 @blas_threads()", blas.threads),
-        "set_blas_threads": ("declare void @set_blas_threads(i32)", blas.set_threads),
-    }
-    if own:
-        known["malloc"] = "declare ptr @malloc(i64)", _of_system("malloc")
-        known["free"] = "declare void @free(ptr)", _of_system("free")
-    for kind in LETTERS:
-        dtype = f"@dtype_{kind} = external global i8"
-        known[f"dtype_{kind}"] = dtype, id(np.dtype(kind))
-    for kind in kinds:
-        module.definitions[f"@part_{kind}"] = "\n".join(part(kind, by_blas(kind, blas)))
+
+    def __init__(self, threads: int, kind: str) -> None:
+        blas, shared = openblas(), team()
+        if blas is None:
+            raise Unavailable("NumPy's BLAS is no OpenBLAS that can be asked")
+        module = Module()
+        state = ctypes.addressof(blas.state)
         signature = ", ".join(t for t, _ in blas_arguments(kind, blas))
-        known[f"blas_{kind}"] = (f"declare void @blas_{kind}({signature})", blas.products[kind])
-        if own:
-            module.definitions[f"@own_{kind}"] = "\n".join(part(kind, by_own(kind), "own"))
-            declared = f"declare void @{own_name(kind)}({', '.join(t for t, _ in OWN_ARGUMENTS)})"
-            known[own_name(kind)] = declared, _library(kind)[own_name(kind)]
-    module.definitions[f"@{WRAPPER}"] = "\n".join(_wrapper(layout(), threads, kinds, own))
-    found = imports(module, known)
-    return _Shared(host().loaded(str(module), (WRAPPER,), found)).function()
+        known = {
+            "holders": ("@holders = external global i64", state),
+            "limit": ("@limit = external global i64", state + 8 * LIMIT),
+            SHARE_PARTS: (f"declare void @{SHARE_PARTS}(ptr, ptr, i64, i64)", shared.parts),
+            "blas_threads": ("declare i32 @blas_threads()", blas.threads),
+            "set_blas_threads": ("declare void @set_blas_threads(i32)", blas.set_threads),
+            "dtype": ("@dtype = external global i8", id(np.dtype(kind))),
+            "blas": (f"declare void @blas({signature})", blas.products[kind]),
+        }
+        module.definitions["@blas_part"] = "\n".join(part("blas_part", kind, by_blas(kind, blas)))
+        self._gemm = gemm(kind) if is_fast(host()) else None
+        if self._gemm is not None:
+            known["malloc"] = "declare ptr @malloc(i64)", _of_system("malloc")
+            known["free"] = "declare void @free(ptr)", _of_system("free")
+            types = ", ".join(t for t, _ in GEMM_ARGUMENTS)
+            known["gemm"] = f"declare void @gemm({types})", self._gemm.library["gemm"]
+            lines = part("gemm_part", kind, by_gemm(kind))
+            module.definitions["@gemm_part"] = "\n".join(lines)
+        lines = _wrapper(layout(), threads, kind, self._gemm is not None)
+        module.definitions[f"@{WRAPPER}"] = "\n".join(lines)
+        found = imports(module, known)
+        self._text = str(module)
+        self.call = _Shared(host().loaded(self._text, (WRAPPER,), found)).function()
+
+    @property
+    def ir(self) -> str:
+        """LLVM IR: of the products, if machine code makes them, and of the call."""
+        return "\n".join(self._texts)
+
+    @property
+    def assembly(self) -> str:
+        """Assembly of the same."""
+        return "\n".join(map(host().assembly, self._texts))
+
+    @property
+    def _texts(self) -> list[str]:
+        return [self._text] if self._gemm is None else [self._gemm.text, self._text]
+
+
+@lru_cache
+def product(threads: int, kind: str) -> ProductCode:
+    """The code for a kind of floats and so many threads. Raises `Unavailable`."""
+    return ProductCode(threads, kind)
+
+
+class Gemm(NamedTuple):
+    """Machine code of products of a kind, which is the same for all programs, and its IR."""
+
+    library: Library
+    text: str
+
+
+@lru_cache
+def gemm(kind: str) -> Gemm:
+    """The machine code of products of a kind. Raises `Unavailable`."""
+    module = Module()
+    write_gemm(module, kind, micro_tile(host(), kind), "gemm")
+    text = str(module)
+    return Gemm(host().loaded(text, ("gemm",), {}), text)
 
 
 def _of_system(name: str) -> int:
     """The address of a function of the system's."""
     return ctypes.cast(getattr(ctypes.CDLL(None), name), ctypes.c_void_p).value or 0
-
-
-@lru_cache
-def _library(kind: str) -> Library:
-    """The machine code of products of a kind, which is the same for all programs."""
-    module = Module()
-    write_gemm(module, kind, micro_tile(host(), kind), own_name(kind))
-    return host().loaded(str(module), (own_name(kind),), {})
 
 
 class _Shared(Fallback):
@@ -102,29 +132,19 @@ class _Shared(Fallback):
         return np.matmul(*args)
 
 
-def _wrapper(at: Layout, threads: int, kinds: Sequence[str], own: bool) -> Iterator[str]:
+def _wrapper(at: Layout, threads: int, kind: str, has_gemm: bool) -> Iterator[str]:
     """Lines of the function that Python calls: it looks at the arrays, and shares out the parts."""
+    item = int(kind[1])
     yield f"define ptr @{WRAPPER}(ptr %self, ptr %args, i64 %count) #1 {{"
     yield f"  %job = alloca [{len(FIELDS)} x i64]"
     yield "  %three = icmp eq i64 %count, 3"
     yield "  br i1 %three, label %looka, label %other"
     for i, (x, after) in enumerate((("a", "lookb"), ("b", "lookc"), ("c", "kinds"))):
         yield from _looked_at(at, x, i, after, WRITEABLE if x == "c" else 0)
-    # Element types: all three are one of the kinds.
     yield "kinds:"
-    yield "  %same1 = icmp eq ptr %dtypea, %dtypeb"
-    yield "  %same2 = icmp eq ptr %dtypea, %dtypec"
-    known, item, parts = "false", "0", ["null"] * (1 + own)
-    for kind in kinds:
-        yield f"  %is{kind} = icmp eq ptr %dtypea, @dtype_{kind}"
-        yield f"  %known{kind} = or i1 {known}, %is{kind}"
-        yield f"  %item{kind} = select i1 %is{kind}, i64 {kind[1]}, i64 {item}"
-        for stem, before in zip(("part", "own"), parts, strict=False):
-            yield f"  %{stem}{kind} = select i1 %is{kind}, ptr @{stem}_{kind}, ptr {before}"
-        known, item = f"%known{kind}", f"%item{kind}"
-        parts = [f"%{stem}{kind}" for stem in ("part", "own")[: 1 + own]]
-    yield f"  %item = select i1 {known}, i64 {item}, i64 1"
-    conditions = ["%same1", "%same2", known]
+    conditions = [f"%kind{x}" for x in "abc"]
+    for x in "abc":
+        yield f"  %kind{x} = icmp eq ptr %dtype{x}, @dtype"
 
     def holds(test: str) -> None:
         conditions.append(f"%is{len(conditions)}")
@@ -147,23 +167,23 @@ def _wrapper(at: Layout, threads: int, kinds: Sequence[str], own: bool) -> Itera
     # A matrix by its own transpose is another product of BLAS's.
     holds("icmp ne ptr %dataa, %datab")
     lines += ["  %mn = mul i64 %n0a, %n1b", "  %mnk = mul i64 %mn, %n1a"]
-    holds(f"icmp sge i64 %mnk, {LEAST}")
+    holds(f"icmp sge i64 %mnk, {LEAST_SHARED}")
     for x in "abc":
         for axis in "01":
-            lines.append(f"  %rest{axis}{x} = srem i64 %s{axis}{x}, %item")
+            lines.append(f"  %rest{axis}{x} = srem i64 %s{axis}{x}, {item}")
             holds(f"icmp eq i64 %rest{axis}{x}, 0")
         lines += [
-            f"  %flat{x}1 = icmp eq i64 %s1{x}, %item",
-            f"  %row{x} = mul i64 %n1{x}, %item",
+            f"  %flat{x}1 = icmp eq i64 %s1{x}, {item}",
+            f"  %row{x} = mul i64 %n1{x}, {item}",
             f"  %wide{x} = icmp sge i64 %s0{x}, %row{x}",
             f"  %flat{x} = and i1 %flat{x}1, %wide{x}",
-            f"  %turned{x}1 = icmp eq i64 %s0{x}, %item",
-            f"  %column{x} = mul i64 %n0{x}, %item",
+            f"  %turned{x}1 = icmp eq i64 %s0{x}, {item}",
+            f"  %column{x} = mul i64 %n0{x}, {item}",
             f"  %tall{x} = icmp sge i64 %s1{x}, %column{x}",
             f"  %turned{x} = and i1 %turned{x}1, %tall{x}",
             f"  %either{x} = or i1 %flat{x}, %turned{x}",
             f"  %far{x} = select i1 %flat{x}, i64 %s0{x}, i64 %s1{x}",
-            f"  %ld{x} = sdiv i64 %far{x}, %item",
+            f"  %ld{x} = sdiv i64 %far{x}, {item}",
             f"  %t{x} = select i1 %flat{x}, i64 0, i64 1",
         ]
     conditions += ["%eithera", "%eitherb", "%flatc"]
@@ -174,7 +194,10 @@ def _wrapper(at: Layout, threads: int, kinds: Sequence[str], own: bool) -> Itera
             f"  %lastm{x} = sub i64 %nbatch{x}, 1",
             f"  %endm{x} = mul i64 %lastm{x}, %sbatch{x}",
             f"  %long{x} = select i1 %flat{x}, i64 %n0{x}, i64 %n1{x}",
-            f"  %all{x} = mul i64 %long{x}, %far{x}",
+            f"  %short{x} = select i1 %flat{x}, i64 %row{x}, i64 %column{x}",
+            f"  %last{x}1 = sub i64 %long{x}, 1",
+            f"  %steps{x} = mul i64 %last{x}1, %far{x}",
+            f"  %all{x} = add i64 %steps{x}, %short{x}",
             f"  %span{x} = add i64 %endm{x}, %all{x}",
             f"  %end{x} = add i64 %begin{x}, %span{x}",
         ]
@@ -208,14 +231,15 @@ def _wrapper(at: Layout, threads: int, kinds: Sequence[str], own: bool) -> Itera
     yield f"  %fewer = call i32 @llvm.smin.i32(i32 %given, i32 {threads})"
     yield "  %threads = sext i32 %fewer to i64"
     yield "  %several = icmp sge i64 %threads, 2"
-    if own:
-        yield f"  %large = icmp sge i64 %mnk, {LEAST_OWN}"
-        yield f"  %high = icmp sge i64 %n0a, {LEAST_SIDE}"
-        yield f"  %least = select i1 %flata, i64 {LEAST_SIDE}, i64 {LEAST_TURNED}"
-        yield "  %broad = icmp sge i64 %n1b, %least"
+    if has_gemm:
+        yield f"  %large = icmp sge i64 %mnk, {LEAST_PACKED}"
+        yield f"  %small = icmp slt i64 %mnk, {MOST_PACKED}"
+        yield "  %medium = and i1 %large, %small"
+        yield f"  %high = icmp sge i64 %n0a, {LEAST_ROWS}"
+        yield f"  %broad = icmp sge i64 %n1b, {LEAST_COLUMNS}"
         yield "  %square = and i1 %high, %broad"
-        yield "  %own = and i1 %large, %square"
-    yield f"  %cuts = or i1 %several, {'%own' if own else 'false'}"
+        yield "  %packs = and i1 %medium, %square"
+    yield f"  %cuts = or i1 %several, {'%packs' if has_gemm else 'false'}"
     yield "  br i1 %cuts, label %cut, label %other"
     # Matrices of their own are parts enough; else each is cut along its longer side.
     yield "cut:"
@@ -242,11 +266,11 @@ def _wrapper(at: Layout, threads: int, kinds: Sequence[str], own: bool) -> Itera
         yield f"  %to{name} = getelementptr i64, ptr %job, i64 {number}"
         yield f"  store i64 %{values.get(name, name)}, ptr %to{name}"
     work = f"call void @{SHARE_PARTS}(ptr {{}}, ptr %job, i64 %parts, i64 %threads)"
-    if own:
-        yield "  br i1 %own, label %ours, label %hold"
-        yield "ours:"
+    if has_gemm:
+        yield "  br i1 %packs, label %work, label %hold"
+        yield "work:"
         yield "  %state1 = call ptr @PyEval_SaveThread()"
-        yield f"  {work.format(parts[1])}"
+        yield f"  {work.format('@gemm_part')}"
         yield "  call void @PyEval_RestoreThread(ptr %state1)"
         yield "  br label %done"
     else:
@@ -258,7 +282,7 @@ def _wrapper(at: Layout, threads: int, kinds: Sequence[str], own: bool) -> Itera
     yield "  store i64 %more, ptr @holders"
     yield "  call void @set_blas_threads(i32 1)"
     yield "  %state = call ptr @PyEval_SaveThread()"
-    yield f"  {work.format(parts[0])}"
+    yield f"  {work.format('@blas_part')}"
     yield "  call void @PyEval_RestoreThread(ptr %state)"
     yield "  %holding = load i64, ptr @holders"
     yield "  %fewer1 = sub i64 %holding, 1"

@@ -71,8 +71,12 @@ class _Generator(MachineCode):
         module, names = self.module, ", ".join(sorted(self.module.numpy_names))
         head = ["import numpy as np"] + ([f"from numpy import {names}"] if names else [])
         head += [f"import {name}" for name in sorted(module.imports)]
-        if PRODUCT in module.scope:
-            head += ["", f"# {PRODUCT}: matmul by machine code, or by BLAS on its threads"]
+        products = [name for name in module.scope if name.startswith(PRODUCT)]
+        if products:
+            head += [
+                "",
+                f"# {', '.join(products)}: matmul, by machine code or on its threads",
+            ]
         for name, value in module.constants.items():
             comment = f"# {name}: {value.dtype.name}{list(value.shape)}, a constant"
             head.append(f"{name} = {constant_text(value)}" if is_short(value) else comment)

@@ -30,9 +30,12 @@ class MachineCode(Running):
         return resting(team().rest) if has_team() else share
 
     def native_product(self, step: Product) -> str:
-        """The name of what multiplies large matrices."""
-        self.module.scope[PRODUCT] = step.code
-        return PRODUCT
+        """The name of what multiplies large matrices of this kind."""
+        scope, code = self.module.scope, step.code.call
+        known = [name for name, held in scope.items() if held is code]
+        name = known[0] if known else PRODUCT if PRODUCT not in scope else self.module.new(PRODUCT)
+        scope[name] = code
+        return name
 
     def native_loop(self, step: NativeLoop) -> Iterator[str]:
         module, rows = self.module, step.code.rows

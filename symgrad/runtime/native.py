@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from symgrad.ir.dims import Shape, product
 from symgrad.ir.errors import UnsupportedError
@@ -15,6 +15,7 @@ from symgrad.ir.types import types_of
 from symgrad.ir.walk import GraphLike
 from symgrad.lowering.native import NativeCode, Strides, WholeCode
 from symgrad.lowering.schedule import schedule
+from symgrad.lowering.steps import MatmulCode
 from symgrad.native import MOST_ELEMENTS
 from symgrad.passes.cse import common_subexpressions
 from symgrad.passes.cut_operands import cut_operands, sliced
@@ -203,10 +204,11 @@ class Natives:
             self._refuse(error)
             return None
 
-    def product(self, threads: int, kinds: tuple[str, ...]) -> Callable[..., Any] | None:
-        """`matmul` on so many threads; None if every bit is to be NumPy's, or where there is none.
+    def product(self, threads: int, kind: str) -> MatmulCode | None:
+        """The code of products of a kind on so many threads; None if there is none.
 
-        Nor is there on one thread where BLAS takes less time than machine code.
+        There is none where every bit is to be NumPy's, nor on one thread where BLAS takes less time
+        than machine code.
         """
         if self.exact:
             return None
@@ -215,7 +217,7 @@ class Natives:
         from symgrad.native.products import product
 
         try:
-            return product(threads, kinds) if threads > 1 or is_fast(host()) else None
+            return product(threads, kind) if threads > 1 or is_fast(host()) else None
         except Unavailable as error:
             self.reasons[str(error)] = None
             return None

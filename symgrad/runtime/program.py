@@ -18,7 +18,7 @@ from symgrad.lowering.cost import Cost, cost
 from symgrad.lowering.lower import lower
 from symgrad.lowering.native import NativeCall, NativeCode, NativeLoop, WholeCode
 from symgrad.lowering.plan import Plan
-from symgrad.lowering.steps import Step
+from symgrad.lowering.steps import MatmulCode, Product, Step
 from symgrad.passes.erase_identities import erase_updates
 from symgrad.passes.hoist import Split
 from symgrad.rewrite.trace import Trace
@@ -178,13 +178,15 @@ class Program(Displayed, Runner):
         return self.executables.shown().source.text
 
     @property
-    def native(self) -> tuple[NativeCode | WholeCode, ...]:
-        """The groups that run as machine code, or the whole, for the sizes of the last call, or ().
+    def native(self) -> tuple[NativeCode | WholeCode | MatmulCode, ...]:
+        """The groups and products that run as machine code, or the whole, or ().
 
-        Each has `ir`, which is LLVM's, and `assembly`.
+        They are those for the sizes of the last call. Each has `ir`, which is LLVM's, and
+        `assembly`.
         """
         steps = [s for step in self.plan.steps for s in (step, *_inside(step))]
-        return tuple(step.code for step in steps if isinstance(step, (NativeLoop, NativeCall)))
+        kinds = (NativeLoop, NativeCall, Product)
+        return tuple(dict.fromkeys(step.code for step in steps if isinstance(step, kinds)))
 
     def why(self, node_or_line: Node | int | str) -> Why:
         """Why it runs what it runs: the way from what was written to the step that computes it now.

@@ -5,7 +5,6 @@ digits.
 import ctypes
 import os
 import threading
-from functools import partial
 
 import numpy as np
 import pytest
@@ -14,18 +13,26 @@ import symgrad as sg
 
 pytest.importorskip("llvmlite")
 
-from symgrad.lowering import products as plans
 from symgrad.lowering.steps import Product
 from symgrad.native import gemm
 from symgrad.native import products as native_products
 from symgrad.native.blas import blas_threads, openblas, set_blas_threads
-from symgrad.native.products import LEAST
+from symgrad.ops.linalg.products import LEAST_SHARED
 from symgrad.runtime.executor import execute
 
 if openblas() is None:
     pytest.skip("NumPy has no OpenBLAS", allow_module_level=True)
 RNG = np.random.default_rng(3)
-product = partial(native_products.product, kinds=("f4", "f8"))
+
+
+def product(threads):
+    """What multiplies on so many threads."""
+
+    def multiply(*given):
+        kind = "f8" if getattr(given[0], "dtype", "f8") == np.float64 else "f4"
+        return native_products.product(threads, kind).call(*given)
+
+    return multiply
 
 
 @pytest.fixture(params=[False, True], ids=["by BLAS", "by machine code"], autouse=True)
@@ -80,7 +87,7 @@ def test_of_any_size_and_layout_they_are_numpys(threads, dtype):
         a = laid_out(m, k, dtype, LAYOUTS[trial % 4], batches[0])
         b = laid_out(k, n, dtype, LAYOUTS[trial // 4 % 4], batches[1])
         out = np.full((*max(batches, key=len), m, n), np.nan, dtype)
-        assert multiply(a, b, out) is None or m * k * n < LEAST or threads == 1
+        assert multiply(a, b, out) is None or m * k * n < LEAST_SHARED or threads == 1
         assert_near(out, a, b)
     set_blas_threads(2)
 
@@ -196,10 +203,6 @@ def test_a_process_that_is_forked_meanwhile_has_all_threads_of_blas():
         other.join()
 
 
-def test_plans_ask_for_what_is_shared():
-    assert LEAST == plans.LEAST_SHARED
-
-
 X, Y = (RNG.standard_normal(s).astype("f4") for s in ((128, 300), (128, 10)))
 W1, W2 = (RNG.standard_normal(s).astype("f4") / 20 for s in ((300, 200), (200, 10)))
 
@@ -227,7 +230,7 @@ def test_a_program_shares_its_large_products(tmp_path):
         np.testing.assert_allclose(found.value, expected.value, atol=1e-5)
     assert len(products(shared)) == 2
     assert shared.source.count("native_matmul(") == 2
-    assert "# native_matmul: matmul by machine code, or by BLAS on its threads" in shared.source
+    assert "# native_matmul: matmul, " in shared.source
     shared.save_source(tmp_path / "step.py")
     assert "native" not in (tmp_path / "step.py").read_text()
 
@@ -277,6 +280,44 @@ def test_where_there_is_no_room_to_pack_operands_blas_multiplies(own, monkeypatc
     product(2)(a, b, found)
     assert_near(found, a, b)
     assert len(asked) == 2 * own
+
+
+def test_what_lies_just_behind_a_slice_of_columns_is_apart_from_it():
+    a, b = RNG.standard_normal((129, 760)), laid_out(700, 70, "f8", "rows")
+    memory = np.empty(a.size + 129 * 70)
+    whole = memory[: a.size].reshape(a.shape)
+    whole[:] = a
+    behind, elsewhere = memory[a.size :].reshape(129, 70), np.empty((129, 70))
+    for out in (behind, elsewhere):
+        assert product(2)(whole[:, 60:], b, out) is None  # `np.matmul` gives the result
+    assert np.array_equal(behind, elsewhere)
+    assert_near(behind, a[:, 60:], b)
+
+
+def test_products_of_two_dtypes_have_a_name_each(own):
+    x, y = (sg.placeholder(n, (300, 300), "float32") for n in "xy")
+    w, h, rows = (sg.placeholder(n, s) for n, s in (("w", (300, 300)), ("h", (300, 300)), ("r", 3)))
+    looped = sg.scan(lambda c, r: (sg.tanh(c @ w + r), sg.sum(c)), h, rows)[0]
+    inputs, outputs = [x, y, w, rows, h], [x @ y, looped]
+    program = sg.compile(inputs, outputs, backend=None, threads=2)
+    arrays = [RNG.standard_normal(p.shape).astype(p.dtype) / 20 for p in inputs]
+    found, expected = program(*arrays), sg.compile(inputs, outputs, backend="numpy")(*arrays)
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+    alone = sg.compile([x, y], x @ y, backend=None, threads=2)
+    assert np.array_equal(found[0], alone(*arrays[:2]))
+    assert "native_matmul(x, y, " in program.source
+    assert "native_matmul1(" in program.source
+    assert "# native_matmul, native_matmul1: matmul" in program.source
+
+
+def test_their_code_can_be_read(own):
+    program, _ = net(backend=None, threads=2)
+    program(X, Y)
+    (code,) = {s.code for s in products(program)}
+    assert code in program.native
+    assert ("@gemm(" in code.ir) == ("gemm" in code.assembly) == own
+    assert "@call_from_python" in code.ir
 
 
 def test_tiles_of_products_run_one_after_the_other_on_a_team():

@@ -63,6 +63,13 @@ def _matmul_vjp(g: Node, y: Node, a: Node, b: Node) -> tuple[Cotangent, ...]:
 
 # To multiply so many rows by so few columns takes as long as to read the rows.
 MANY_ROWS, FEW_COLUMNS = 256, 8
+# Multiplications that are worth a second thread: five microseconds. From there on BLAS takes one,
+# too, and leaves it spinning where machine code is to run next.
+LEAST_SHARED = 2**18
+# From a million multiplications on OpenBLAS packs operands, as machine code does. Below that, from
+# four billions on, and of fewer rows or columns, machine code takes longer.
+LEAST_PACKED, MOST_PACKED = 2**20, 2**32
+LEAST_ROWS, LEAST_COLUMNS = 32, 48
 
 
 def is_thin(rows: Size, columns: Size) -> bool:
