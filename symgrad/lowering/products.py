@@ -38,6 +38,7 @@ def share_products(
     """
     if native is None:
         return
+    threads = max(threads, 1)
     counts = {i: count for i, s in enumerate(steps) if (count := _count(s, builders, threads))}
     loops = [s for s in steps if isinstance(s, NativeLoop)]
     pays = loops or native.insist or max(counts.values(), default=0) * native.times >= LEAST_ALONE
@@ -73,6 +74,8 @@ def _count(step: Step, builders: Sequence[SlotBuilder], threads: int) -> int:
     if not (2 <= len(a) <= 3 and 2 <= len(b) <= 3) or {t.dtype for t in types} - DTYPES:
         return 0
     (rows, depth), columns = a[-2:], b[-1]
+    if not all(isinstance(size, int) for size in (rows, depth, columns)):
+        return 0  # the plan is made again when all sizes are known
     count: int = rows * depth * columns
     if threads > 1:
         return count if count >= LEAST_SHARED and min(rows, depth, columns) > 1 else 0

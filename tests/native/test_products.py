@@ -311,6 +311,19 @@ def test_products_of_two_dtypes_have_a_name_each(own):
     assert "# native_matmul, native_matmul1: matmul" in program.source
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_in_the_gradient_of_a_loop_of_which_nobody_knows_the_length(threads):
+    w, h = sg.placeholder("w", (64, 64), "float32"), sg.placeholder("h", (300, 64), "float32")
+    end = sg.while_loop(lambda c: sg.sum(c) < 1e4, lambda c: sg.tanh(c @ w) + c + 0.1, h)
+    grads = sg.grad(sg.sum(end * end), [w, h])
+    arrays = np.full((64, 64), 0.01, "f4"), np.zeros((300, 64), "f4")
+    found = sg.compile([w, h], grads, backend="native", threads=threads)(*arrays)
+    expected = sg.compile([w, h], grads, backend="numpy")(*arrays)
+    for a, b in zip(found, expected, strict=True):
+        assert b.any()
+        np.testing.assert_allclose(a, b, rtol=1e-4)
+
+
 def test_their_code_can_be_read(own):
     program, _ = net(backend=None, threads=2)
     program(X, Y)
