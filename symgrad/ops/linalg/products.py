@@ -67,8 +67,8 @@ MANY_ROWS, FEW_COLUMNS = 256, 8
 # too, and leaves it spinning where machine code is to run next.
 LEAST_SHARED = 2**18
 # From a million multiplications on OpenBLAS packs operands, as machine code does. Below that, from
-# four billions on, and of fewer rows or columns, machine code takes longer.
-LEAST_PACKED, MOST_PACKED = 2**20, 2**32
+# 500 millions on, and of fewer rows or columns, machine code takes as long or longer.
+LEAST_PACKED, MOST_PACKED = 2**20, 2**29
 LEAST_ROWS, LEAST_COLUMNS = 32, 48
 
 
