@@ -74,7 +74,7 @@ class ProductCode:
             known["malloc"] = "declare ptr @malloc(i64)", _of_system("malloc")
             known["free"] = "declare void @free(ptr)", _of_system("free")
             types = ", ".join(t for t, _ in GEMM_ARGUMENTS)
-            known["gemm"] = f"declare void @gemm({types})", self._gemm.library["gemm"]
+            known["gemm"] = f"declare void @gemm({types})", self._gemm.code["gemm"]
             lines = part("gemm_part", kind, by_gemm(kind))
             module.definitions["@gemm_part"] = "\n".join(lines)
         lines = _wrapper(layout(), threads, kind, self._gemm is not None)
@@ -107,7 +107,7 @@ def product(threads: int, kind: str) -> ProductCode:
 class Gemm(NamedTuple):
     """Machine code of products of a kind, which is the same for all programs, and its IR."""
 
-    library: Library
+    code: Library
     text: str
 
 

@@ -24,8 +24,8 @@ class Product:
     def __init__(self, kind, engine=None, shape=None):
         engine, module = engine or host(), Module()
         write_gemm(module, kind, shape or micro_tile(engine, kind), "multiply")
-        self.library = engine.loaded(str(module), ("multiply",), {})
-        self.function = ctypes.CFUNCTYPE(None, *ARGUMENTS)(self.library["multiply"])
+        self.code = engine.loaded(str(module), ("multiply",), {})
+        self.function = ctypes.CFUNCTYPE(None, *ARGUMENTS)(self.code["multiply"])
         self.space = np.empty(SPACE + 64, np.uint8)
 
     def __call__(self, a, b, c):
