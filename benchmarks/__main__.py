@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
+import time
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,12 +19,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from benchmarks import machine, tables
-from benchmarks.rounds import ROOT, run
+from benchmarks.rounds import ROOT, Process
 from benchmarks.tables import OWN
 from benchmarks.workload import ASKED_FOR, CONTESTANTS
 from benchmarks.workloads import WORKLOADS
 
 SCRIPT = str(ROOT / "benchmarks" / "contestant.py")
+PAUSE = 0.1  # in seconds: threads that wait for more work by spinning have given up by then
 Round = dict[str, dict[str, Any]]
 
 
@@ -32,14 +33,16 @@ def rounds_of(
     workload: str,
     contestants: Sequence[str],
     count: int,
+    turns: int,
     threads: int,
     scale: float,
     limit: float,
     folder: str,
 ) -> list[Round]:
-    """The answers of the contestants in each round; one that fails is out of the later rounds.
+    """The answers of the contestants in each turn; one that fails is not asked again.
 
-    Caches on disk lie in the folder: of a workload that is new in it they are empty in the first
+    In each round the processes are new; in the turns of a round they are the same, and are asked
+    for the time of a call only, one after the other. Caches on disk lie in the folder: of a workload that is new in it they are empty in the first
     round, and full in the others.
     """
     found: list[Round] = []
@@ -51,27 +54,40 @@ def rounds_of(
         "HOME": folder,  # where symgrad keeps its objects
     }
     for _ in range(count):
-        said: Round = {}
-        for name in contestants:
-            if name in out:
-                continue
-            arguments = workload, str(scale), str(threads), folder
-            try:
-                answer: Any = run(
-                    SCRIPT, name, *arguments,
-                    threads=threads, environment=environment, timeout=limit,
-                )  # fmt: skip
-            except subprocess.TimeoutExpired:
-                answer = {"status": f"over {limit:.0f} s"}
-            except subprocess.CalledProcessError as error:
-                answer = {"status": f"died: {error.returncode}"}
-            said[name] = answer
-            if answer["status"] != "ok":
-                out.add(name)
-        found.append(said)
+        arguments = workload, str(scale), str(threads), folder
+        processes: dict[str, Process] = {}
+        try:
+            for turn in range(turns):
+                said: Round = {}
+                for name in contestants:
+                    if name in out:
+                        continue
+                    if turn:
+                        time.sleep(PAUSE)
+                        processes[name].ask()
+                    else:
+                        processes[name] = Process(
+                            SCRIPT, name, *arguments, threads=threads, environment=environment
+                        )
+                    said[name] = answer(processes[name], limit)
+                    if said[name]["status"] != "ok":
+                        out.add(name)
+                found.append(said)
+        finally:
+            for process in processes.values():
+                process.close()
     for file in Path(folder).glob("*.npz"):
         file.unlink()
     return found
+
+
+def answer(process: Process, limit: float) -> dict[str, Any]:
+    try:
+        return process.answer(limit)
+    except TimeoutError:
+        return {"status": f"over {limit:.0f} s"}
+    except ChildProcessError as error:
+        return {"status": f"died: {error}"}
 
 
 def summary(found: Sequence[Round]) -> Round:
@@ -83,15 +99,16 @@ def summary(found: Sequence[Round]) -> Round:
         if bad:
             result[name] = {"status": bad[0]}
             continue
-        first, later = told[0], told[1:] or told
+        whole = [t for t in told if "compile ms" in t]  # the first turns of the rounds
+        first, later = whole[0], whole[1:] or whole
         result[name] = {
             "status": "ok",
             "ms": median(t["ms"] for t in told),
             "first ms": first["first ms"],
             "compile ms": first["compile ms"],
             "compile again ms": median(t["compile ms"] for t in later),
-            "memory MiB": median(t["memory MiB"] for t in told),
-            "call MiB": median(t["call MiB"] for t in told),
+            "memory MiB": median(t["memory MiB"] for t in whole),
+            "call MiB": median(t["call MiB"] for t in whole),
         }
         for base in ("tuned", *OWN[:2], "JAX"):
             pairs = [(s[name]["ms"], s[base].get("ms")) for s in found if base in s]
@@ -110,7 +127,8 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("workloads", nargs="*", metavar="workload", help=", ".join(WORKLOADS))
     parser.add_argument("--peers", nargs="+", choices=list(CONTESTANTS), help="and NumPy")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=5, help="each with new processes")
+    parser.add_argument("--turns", type=int, default=1, help="in which a process is timed, a round")
     parser.add_argument(
         "--threads", type=int, nargs="+", help="one, and two where memory is the bound"
     )
@@ -149,6 +167,7 @@ def main() -> None:
         "date": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
         "machine": machine.described(),
         "rounds": given.rounds,
+        "turns": given.turns,
         "scale": given.scale,
         "sizes MiB": machine.sizes(),
         "imports": machine.imports(given.rounds),
@@ -160,7 +179,9 @@ def main() -> None:
             load = os.getloadavg()[0]
             over = slow.get(name, {})
             asked = [c for c in contestants if c not in over]
-            found = rounds_of(name, asked, given.rounds, threads, given.scale, given.limit, folder)
+            found = rounds_of(
+                name, asked, given.rounds, given.turns, threads, given.scale, given.limit, folder
+            )
             contest = {
                 "workload": name,
                 "title": WORKLOADS[name].title,

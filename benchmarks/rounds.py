@@ -6,10 +6,12 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))  # the checkout, installed or not
@@ -23,31 +25,72 @@ THREADS = (
 )
 
 
-def run(
-    script: str,
-    contestant: str,
-    *arguments: str,
-    threads: int = 1,
-    environment: Mapping[str, str] | None = None,
-    timeout: float | None = None,
-) -> dict[str, float]:
-    """One contestant in a process of its own; it prints one line of JSON.
+class Process:
+    """A contestant in a process of its own, which prints a line of JSON for each question.
 
     It may use as many cores as threads: that is the limit which XLA heeds, and nobody can exceed.
+    The first question is asked by starting it.
     """
-    cores = set(sorted(os.sched_getaffinity(0))[:threads])
-    eigen = f"--xla_cpu_multi_thread_eigen={str(threads > 1).lower()}"
-    own = {"PYTHONPATH": str(ROOT), "XLA_FLAGS": eigen, **(environment or {})}
-    done = subprocess.run(
-        [sys.executable, script, contestant, *arguments],
-        env={**os.environ, **dict.fromkeys(THREADS, str(threads)), **own},
-        preexec_fn=partial(os.sched_setaffinity, 0, cores),
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-    )
-    return json.loads(done.stdout.splitlines()[-1])
+
+    def __init__(
+        self,
+        script: str,
+        contestant: str,
+        *arguments: str,
+        threads: int = 1,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        cores = set(sorted(os.sched_getaffinity(0))[:threads])
+        eigen = f"--xla_cpu_multi_thread_eigen={str(threads > 1).lower()}"
+        own = {"PYTHONPATH": str(ROOT), "XLA_FLAGS": eigen, **(environment or {})}
+        self._child = subprocess.Popen(
+            [sys.executable, script, contestant, *arguments],
+            env={**os.environ, **dict.fromkeys(THREADS, str(threads)), **own},
+            preexec_fn=partial(os.sched_setaffinity, 0, cores),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+
+    def answer(self, limit: float | None = None) -> dict[str, Any]:
+        """The next line. `TimeoutError` after `limit` seconds, `ChildProcessError` if it died."""
+        late = threading.Event()
+
+        def stop() -> None:
+            late.set()
+            self._child.kill()
+
+        timer = threading.Timer(limit or threading.TIMEOUT_MAX, stop)
+        timer.start()
+        try:
+            assert self._child.stdout is not None
+            line = self._child.stdout.readline()
+        finally:
+            timer.cancel()
+        if late.is_set():
+            raise TimeoutError
+        if not line:
+            raise ChildProcessError(self._child.wait())
+        return dict(json.loads(line))
+
+    def ask(self) -> None:
+        assert self._child.stdin is not None
+        self._child.stdin.write("again\n")
+        self._child.stdin.flush()
+
+    def close(self) -> None:
+        self._child.kill()
+        self._child.communicate()
+
+
+def run(script: str, contestant: str, *arguments: str) -> dict[str, Any]:
+    """The one answer of a contestant."""
+    process = Process(script, contestant, *arguments)
+    try:
+        return process.answer()
+    finally:
+        process.close()
 
 
 def compare(
