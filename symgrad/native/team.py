@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from symgrad.native.engine import Library, Unavailable, host
+from symgrad.native.mode import GET_MODE, SET_MODE, register
 from symgrad.native.vectors import FEATURES
 
 SPIN = 200_000  # nanoseconds
@@ -28,7 +29,8 @@ SHARE_ROWS_DECLARED = f"declare void @{SHARE_ROWS}(ptr, ptr, i64, i64, i64, i64)
 # piece, threads)` calls f(x, a, b) for rows from a to b, so many in a piece.
 #
 # `job` counts what has been begun. `state` is 2**32 while others may join, plus how many have;
-# `done` how many of them have ended. `taken` is how many parts have been, of `count`.
+# `done` how many of them have ended. `taken` is how many parts have been, of `count`. `mode` is that
+# of the caller: whether subnormal numbers count as 0.
 IR = """
 @begun = internal global i32 0
 @busy = internal global i32 0, align 64
@@ -38,6 +40,7 @@ IR = """
 @taken = internal global i64 0, align 64
 @count = internal global i64 0, align 64
 @most = internal global i64 0
+@mode = internal global i64 0
 @function = internal global ptr null
 @argument = internal global ptr null
 @workers = internal global i64 0
@@ -114,7 +117,7 @@ end:
   ret void
 }}
 
-; Join what has been begun, if that may still be, and work for it.
+; Join what has been begun, if that may still be, and work for it, as its caller computes.
 define internal void @join() #1 {{
   br label %look
 look:
@@ -132,7 +135,11 @@ try:
   %won = extractvalue {{ i64, i1 }} %pair, 1
   br i1 %won, label %in, label %look
 in:
+  %own = call i64 @{get_mode}()
+  %m = load i64, ptr @mode
+  call void @{set_mode}(i64 %m)
   call void @work()
+  call void @{set_mode}(i64 %own)
   %d = atomicrmw add ptr @done, i64 1 seq_cst
   ret void
 no:
@@ -235,6 +242,8 @@ begin:
   store ptr %f, ptr @function
   store ptr %x, ptr @argument
   store i64 %n, ptr @count
+  %m = call i64 @{get_mode}()
+  store i64 %m, ptr @mode
   store atomic i64 0, ptr @resting seq_cst, align 8
   store atomic i64 0, ptr @taken seq_cst, align 8
   store atomic i64 0, ptr @done seq_cst, align 8
@@ -360,7 +369,10 @@ def team() -> Team:
     pause = next((p for arch, p in PAUSES.items() if engine.triple.startswith(arch)), None)
     if pause is None:
         raise Unavailable(f"it is not known how a thread waits on {engine.triple}")
-    text = FEATURES + IR.format(
+    functions = register(engine.triple).functions
+    text = FEATURES + functions + IR.format(
+        get_mode=GET_MODE,
+        set_mode=SET_MODE,
         clock=6 if is_mac else 1,
         pause=pause[0],
         pause_declared=pause[1],

@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import lru_cache, partial
 from threading import Lock, Thread
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -25,6 +25,18 @@ def available() -> int:
     if hasattr(os, "sched_getaffinity"):
         return min(len(os.sched_getaffinity(0)), MOST_THREADS)
     return min(os.cpu_count() or 1, MOST_THREADS)
+
+
+Context: TypeAlias = "Callable[[], AbstractContextManager[Any]]"
+
+
+class _Slots:
+    """`of_caller()`, asked in a thread, is the context that whoever helps it enters."""
+
+    of_caller: Callable[[], Context] = staticmethod(lambda: nullcontext)
+
+
+SLOTS = _Slots()
 
 
 class _Job:
@@ -110,10 +122,10 @@ def share(
     Raises what a call raises, after all threads have stopped. A second Ctrl-C does not wait for
     them: after an exception their workspaces must not be used again.
     """
-    left = deque(starts)
+    left, context = deque(starts), SLOTS.of_caller()
 
     def worker(workspace: Sequence[Any]) -> None:
-        with np.errstate(all="ignore"):
+        with context(), np.errstate(all="ignore"):
             while True:
                 try:
                     start = left.popleft()

@@ -46,6 +46,12 @@ def test_where_there_is_no_machine_code_numpy_does_the_work(no_llvm):
         insisting(X, Y)
 
 
+def test_subnormal_numbers_cannot_be_flushed_then(monkeypatch):
+    monkeypatch.setattr("symgrad.native.mode.mode", missing)
+    with pytest.raises(sg.UnsupportedError, match="llvmlite is not there"), sg.flush_subnormals():
+        pass
+
+
 def programs_of(work, backend, monkeypatch):
     """The results of two calls of a workload by a back end, and the programs that gave them."""
     compiled = []
