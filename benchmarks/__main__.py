@@ -42,8 +42,8 @@ def rounds_of(
     """The answers of the contestants in each turn; one that fails is not asked again.
 
     In each round the processes are new; in the turns of a round they are the same, and are asked
-    for the time of a call only, one after the other. Caches on disk lie in the folder: of a workload that is new in it they are empty in the first
-    round, and full in the others.
+    for the time of a call only, one after the other. Caches on disk lie in the folder: of a
+    workload that is new in it they are empty in the first round, and full in the others.
     """
     found: list[Round] = []
     out: set[str] = set()

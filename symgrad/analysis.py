@@ -1,4 +1,4 @@
-"""Floor 2: questions about graphs. networkx answers them; it is imported when one is asked."""
+"""Floor 2: questions about graphs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 from symgrad.ir.dims import guess
+from symgrad.ir.flow import Network
 from symgrad.ir.graph import is_leaf
 from symgrad.ir.networks import networkx
 from symgrad.ir.node import Node
@@ -223,28 +224,34 @@ def cheapest_cut(
     `operands` tells from what a node can be computed again, None if it cannot be; `cost` is what it
     costs to keep it. An infinite cost means that it cannot be kept; there must be another way then.
     """
-    nx = networkx()
-
-    network = nx.DiGraph()
-    number: dict[Node, int] = {}
+    # Each node is an edge, which costs as much to cut as to keep the node.
+    source, sink = 0, 1
+    network = Network()
+    begun = False
+    start: dict[Node, int] = {}
     pending = list(targets)
+
+    def vertex(node: Node) -> int:
+        return start.setdefault(node, 2 * len(start) + 2)
+
     for node in pending:
-        network.add_edge((number.setdefault(node, len(number)), 1), "sink")
+        network.add(vertex(node) + 1, sink)
     entered: set[Node] = set()
     while pending:
         node = pending.pop()
         if node in entered:
             continue
         entered.add(node)
-        i = number[node]
-        network.add_edge((i, 0), (i, 1), capacity=cost(node))
+        i = vertex(node)
+        network.add(i, i + 1, cost(node))
         sources = operands(node)
         if sources is None:
-            network.add_edge("source", (i, 0))
+            network.add(source, i)
+            begun = True
         for x in sources or ():
-            network.add_edge((number.setdefault(x, len(number)), 1), (i, 0))
+            network.add(vertex(x) + 1, i)
             pending.append(x)
-    if "source" not in network:
+    if not begun:
         return set()
-    _, (before, _) = nx.minimum_cut(network, "source", "sink")
-    return {n for n, i in number.items() if (i, 0) in before and (i, 1) not in before}
+    behind = network.behind(source, sink)
+    return {n for n, i in start.items() if i not in behind and i + 1 in behind}

@@ -18,6 +18,6 @@ Errors and help: `errors.py`, `messages.py`, `refusals.py`, `elsewhere.py` (what
 means), `origin.py` (the user's line), `callers.py`, `telling.py` (log messages).
 
 The rest: `formats/` reads and writes graphs, `saved.py` refuses old pickles, `late.py` has slots
-that higher floors fill. Small tools: `cached.py`, `collector.py`, `digest.py`, `namespace.py`,
-`record.py` (classes of fields).
+that higher floors fill. Small tools: `cached.py`, `collector.py`, `digest.py`, `flow.py` (minimum
+cuts), `namespace.py`, `record.py` (classes of fields).
 """

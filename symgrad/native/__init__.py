@@ -16,7 +16,8 @@ The call: `engine.py` compiles and loads, `store.py` keeps the result on disk, `
 Products of matrices: `products.py` is `matmul` for large ones, `gemm.py` has machine code for them,
 `blas.py` finds NumPy's BLAS, and `product_parts.py` writes how a part is computed by either.
 
-Threads: `team.py` has those that share out loops and products.
+Threads: `team.py` has those that share out loops and products, `mode.py` how each computes with
+subnormal numbers.
 """
 
 MOST_ELEMENTS = 64  # of each array of a whole program that is one function

@@ -1,6 +1,6 @@
 """The mode in which a thread computes with floats: whether subnormal numbers are taken for 0.
 
-It is a register of the processor, `MXCSR` on x86 and `FPCR` on ARM, that each thread has its own of.
+Each thread has it in a register of the processor: `MXCSR` on x86, `FPCR` on ARM.
 """
 
 from __future__ import annotations

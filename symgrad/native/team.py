@@ -29,8 +29,8 @@ SHARE_ROWS_DECLARED = f"declare void @{SHARE_ROWS}(ptr, ptr, i64, i64, i64, i64)
 # piece, threads)` calls f(x, a, b) for rows from a to b, so many in a piece.
 #
 # `job` counts what has been begun. `state` is 2**32 while others may join, plus how many have;
-# `done` how many of them have ended. `taken` is how many parts have been, of `count`. `mode` is that
-# of the caller: whether subnormal numbers count as 0.
+# `done` how many of them have ended. `taken` is how many parts have been, of `count`. `mode` tells
+# whether the caller takes subnormal numbers for 0.
 IR = """
 @begun = internal global i32 0
 @busy = internal global i32 0, align 64
@@ -370,16 +370,20 @@ def team() -> Team:
     if pause is None:
         raise Unavailable(f"it is not known how a thread waits on {engine.triple}")
     functions = register(engine.triple).functions
-    text = FEATURES + functions + IR.format(
-        get_mode=GET_MODE,
-        set_mode=SET_MODE,
-        clock=6 if is_mac else 1,
-        pause=pause[0],
-        pause_declared=pause[1],
-        spin=SPIN,
-        setmask=int(signal.SIG_SETMASK),
-        parts=SHARE_PARTS,
-        rows=SHARE_ROWS,
+    text = (
+        FEATURES
+        + functions
+        + IR.format(
+            get_mode=GET_MODE,
+            set_mode=SET_MODE,
+            clock=6 if is_mac else 1,
+            pause=pause[0],
+            pause_declared=pause[1],
+            spin=SPIN,
+            setmask=int(signal.SIG_SETMASK),
+            parts=SHARE_PARTS,
+            rows=SHARE_ROWS,
+        )
     )
     own = ("symgrad_begin_team", "symgrad_renew_team", "symgrad_rest_team")
     found = {name: at or 0 for name, at in known.items()}

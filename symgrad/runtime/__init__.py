@@ -9,6 +9,6 @@ for their sizes), `store.py` (the variables) and `prologue.py` (what was compute
 reference, or by source that `codegen.py` writes, with `running.py` for steps that run bodies,
 `machine_code.py` for machine code, `literals.py` for values as text, `source.py` for the module as
 it grows, `standalone.py` for a file of its own. `threads.py` shares tiles out, `native.py` chooses
-what runs as machine code.
+what runs as machine code, `subnormals.py` has subnormal numbers count as 0.
 `inspect/` looks at programs.
 """

@@ -9,7 +9,7 @@ pytest.importorskip("llvmlite")
 
 import symgrad as sg
 from symgrad.native.mode import mode
-from symgrad.runtime.threads import _Pool, share
+from symgrad.runtime.threads import share
 from tests.helpers import each
 
 SMALL = {"float32": 3e-39, "float64": 3e-309}
@@ -49,26 +49,22 @@ def test_a_program_computes_as_its_caller_does(backend, threads, dtype):
         assert total != 0
 
 
-@pytest.fixture
-def new_threads(monkeypatch):
-    """Helpers that are made in this test."""
-    monkeypatch.setattr("symgrad.runtime.threads._helpers", lambda process, pool=_Pool(): pool)
+def test_threads_that_are_made_within_do_not_keep_the_mode():
+    many = 9  # more helpers than there are
 
-
-def test_threads_that_are_made_within_do_not_keep_the_mode(new_threads):
-    def both():
-        found, meeting = [], threading.Barrier(2)
+    def all_at_once():
+        found, meeting = [], threading.Barrier(many)
 
         def work(start):
             meeting.wait(timeout=30)
             found.append(is_flushed())
 
-        share(work, [0, 1], [(), ()])
+        share(work, range(many), [()] * many)
         return found
 
     with sg.flush_subnormals():
-        assert both() == [True, True]
-    assert both() == [False, False]
+        assert all_at_once() == [True] * many
+    assert all_at_once() == [False] * many
 
 
 def test_it_ends_with_an_error_and_nests_and_decorates():
