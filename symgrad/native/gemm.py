@@ -83,13 +83,15 @@ def _write_blocks(module: Module, kind: str, shape: MicroTile, name: str) -> Non
     group, most = LINES // size, WIDTH // size
     packed = f.at("%Space", f.integer(BLOCK))
     by_columns = f["acol"].differs(size)
-    # Blocks of columns are equally wide.
+    # Blocks are equally deep, and equally wide.
+    depths = (f["k"] - 1).quotient(DEPTH) + 1
+    depth = (f["k"] + (depths - 1)).quotient(depths)
     blocks = (f["n"] + (most - 1)).quotient(most)
     panels = (f["n"] + (blocks * panel - 1)).quotient(blocks * panel)
     block = panels * panel
-    with f.loop(f["k"], DEPTH) as p, f.loop(blocks) as number:
-        j = number * block
-        terms, columns = f.least(f["k"] - p, DEPTH), f.least(f["n"] - j, block)
+    with f.loop(depths) as turn, f.loop(blocks) as number:
+        p, j = turn * depth, number * block
+        terms, columns = f.least(f["k"] - p, depth), f.least(f["n"] - j, block)
         with f.loop(columns, panel) as q:
             b = f.at("%B", p * f["brow"], (j + q) * f["bcol"])
             to = f.at("%Space", q * (DEPTH * size))
@@ -141,11 +143,15 @@ def _write_packing_of_b(module: Module, kind: str, shape: MicroTile) -> None:
     code, width = f.vectors, f.least(f["left"], lanes * shape.vectors)
     step = (width + (lanes - 1)).quotient(lanes) * (lanes * size)
     by_rows = f["bcol"].equals(size)
-    with f.where(by_rows), f.loop(width, lanes) as j:
-        mask = f.first_lanes(width - j)
+    with f.where(by_rows):
+        firsts = range(0, lanes * shape.vectors, lanes)
+        masks = [f.first_lanes(width - first) for first in firsts]
         with f.loop(f["terms"]) as k:
-            x = f.load(kind, f.at("%B", k * f["brow"], j * size), mask)
-            code.store(x, f.at("%Panel", k * step, j * size))
+            row, to = f.at("%B", k * f["brow"]), f.at("%Panel", k * step)
+            for first, mask in zip(firsts, masks, strict=True):
+                # What is too much is written over by the next row, or lies behind the panel.
+                place = f.integer(first * size)
+                code.store(f.load(kind, f.at(row, place), mask), f.at(to, place))
     with f.where(~by_rows), f.loop(width, lanes) as j:
         # Columns that are not there are the last one again.
         numbers = [f.least(j + i, width - 1) for i in range(lanes)]
