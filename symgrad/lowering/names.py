@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir.values import is_uniform
-from symgrad.lowering.steps import SlotBuilder
+from symgrad.lowering.steps import NATIVE_MATMUL, SlotBuilder
 from symgrad.ops.copied import own_names
 
 # What generated text says itself: no value takes such a name.
 WORDS = frozenset(
     {"np", "scipy", "step", "self", "fitted", "found", "workspace", "Program", "share"}
-    | {"paged", "native_matmul", "namedtuple", "forms", "parts", "argument", "named", "call"}
+    | {"paged", NATIVE_MATMUL, "namedtuple", "forms", "parts", "argument", "named", "call"}
 )
 LONGEST = 80
 FUNCTION = re.compile("fused[0-9]*")

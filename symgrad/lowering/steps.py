@@ -240,6 +240,9 @@ class RowSums(Call):
         return _size(operands[0])
 
 
+NATIVE_MATMUL = "native_matmul"
+
+
 class MatmulCode(Protocol):
     """The code of large products, as `symgrad.native.products.ProductCode` has it."""
 
@@ -256,6 +259,10 @@ class Product(Call, kw_only=True):
 
     code: MatmulCode
     threads: int
+
+    @property
+    def name(self) -> str:
+        return NATIVE_MATMUL
 
 
 class Copy(Step):

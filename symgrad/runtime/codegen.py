@@ -19,7 +19,7 @@ from symgrad.ir.schema import schema_of
 from symgrad.ir.values import ArrayData
 from symgrad.lowering.names import RESERVED
 from symgrad.lowering.plan import Plan
-from symgrad.lowering.steps import Call, Copy, Product, Ref, Step, View
+from symgrad.lowering.steps import NATIVE_MATMUL, Call, Copy, Product, Ref, Step, View
 from symgrad.lowering.tiling import TileLoop, combiner
 from symgrad.ops.copied import is_own, own_functions
 from symgrad.ops.index.slices import slice_p
@@ -39,7 +39,7 @@ from symgrad.runtime.literals import (
     tuple_text,
     without_np,
 )
-from symgrad.runtime.machine_code import PRODUCT, MachineCode
+from symgrad.runtime.machine_code import MachineCode
 from symgrad.runtime.source import Module, Source, arena_lines
 from symgrad.runtime.workspace import MOST_KEPT, Pages
 
@@ -71,7 +71,7 @@ class _Generator(MachineCode):
         module, names = self.module, ", ".join(sorted(self.module.numpy_names))
         head = ["import numpy as np"] + ([f"from numpy import {names}"] if names else [])
         head += [f"import {name}" for name in sorted(module.imports)]
-        products = [name for name in module.scope if name.startswith(PRODUCT)]
+        products = [name for name in module.scope if name.startswith(NATIVE_MATMUL)]
         if products:
             head += [
                 "",

@@ -11,8 +11,6 @@ from symgrad.lowering.steps import Product, Ref
 from symgrad.runtime.running import Running
 from symgrad.runtime.threads import resting, share
 
-PRODUCT = "native_matmul"
-
 
 class MachineCode(Running):
     """The part of the code generator that writes steps in machine code."""
@@ -33,7 +31,8 @@ class MachineCode(Running):
         """The name of what multiplies large matrices of this kind."""
         scope, code = self.module.scope, step.code.call
         known = [name for name, held in scope.items() if held is code]
-        name = known[0] if known else PRODUCT if PRODUCT not in scope else self.module.new(PRODUCT)
+        plain = step.name
+        name = known[0] if known else plain if plain not in scope else self.module.new(plain)
         scope[name] = code
         return name
 

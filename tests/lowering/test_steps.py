@@ -174,7 +174,7 @@ def products(m, k, n, dtype="float32", threads=2):
 
 def test_threads_share_products_that_make_up_for_starting_them():
     (step,) = products(256, 256, 64)
-    assert (type(step), step.name, step.code) == (Product, "matmul", "f4")
+    assert (type(step), step.name, step.code) == (Product, "native_matmul", "f4")
     assert step.accept(Namer()) == "call"
     alone = [(256, 256, 63), (1, 5000, 5000), (256, 256, 64, "int32"), (256, 256, 64, "float16")]
     for given in alone:

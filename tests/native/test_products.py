@@ -231,6 +231,7 @@ def test_a_program_shares_its_large_products(tmp_path):
     assert len(products(shared)) == 2
     assert shared.source.count("native_matmul(") == 2
     assert "# native_matmul: matmul, " in shared.source
+    assert str(shared.plan).count("native_matmul ") == 2
     shared.save_source(tmp_path / "step.py")
     assert "native" not in (tmp_path / "step.py").read_text()
 
