@@ -72,6 +72,8 @@ def rounds_of(
                     said[name] = answer(processes[name], limit)
                     if said[name]["status"] != "ok":
                         out.add(name)
+                    if name in out or turn == turns - 1:
+                        processes.pop(name).close()
                 found.append(said)
         finally:
             for process in processes.values():
@@ -91,7 +93,7 @@ def answer(process: Process, limit: float) -> dict[str, Any]:
 
 
 def summary(found: Sequence[Round]) -> Round:
-    """Medians, and medians of the ratios within a round, for each contestant."""
+    """Medians, and medians of the ratios within a turn, for each contestant."""
     result: Round = {}
     for name in found[0]:
         told = [said[name] for said in found if name in said]

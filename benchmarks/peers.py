@@ -81,7 +81,9 @@ def calls(program: Any, arrays: Sequence[Any]) -> Run:
     return lambda: program.on_device(*given)
 
 
-def symgrad_step(work: Training, arrays: Sequence[Any], backend: Any = "numpy") -> Run:
+def symgrad_step(
+    work: Training, arrays: Sequence[Any], backend: Any = "numpy", **options: Any
+) -> Run:
     import symgrad as sg
 
     words = symgrad_words()
@@ -92,7 +94,8 @@ def symgrad_step(work: Training, arrays: Sequence[Any], backend: Any = "numpy") 
     loss = work.loss(words, *inputs, *parameters)
     new = work.next(words, state, sg.grad(loss, parameters))
     updates = dict(zip(state, new, strict=True))
-    return calls(sg.compile(inputs, [loss], updates=updates, backend=backend), data)
+    program = sg.compile(inputs, [loss], updates=updates, backend=backend, **options)
+    return calls(program, data)
 
 
 # ---- PyTensor -----------------------------------------------------------------------------------

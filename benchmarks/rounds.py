@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -51,6 +53,7 @@ class Process:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
+            start_new_session=True,  # so that what it starts ends with it
         )
 
     def answer(self, limit: float | None = None) -> dict[str, Any]:
@@ -59,7 +62,7 @@ class Process:
 
         def stop() -> None:
             late.set()
-            self._child.kill()
+            self._kill()
 
         timer = threading.Timer(limit or threading.TIMEOUT_MAX, stop)
         timer.start()
@@ -75,13 +78,23 @@ class Process:
         return dict(json.loads(line))
 
     def ask(self) -> None:
+        """Ask once more; of one that has died, `answer` tells."""
         assert self._child.stdin is not None
-        self._child.stdin.write("again\n")
-        self._child.stdin.flush()
+        with suppress(BrokenPipeError):
+            self._child.stdin.write("again\n")
+            self._child.stdin.flush()
 
     def close(self) -> None:
-        self._child.kill()
-        self._child.communicate()
+        self._kill()
+        for pipe in (self._child.stdin, self._child.stdout):
+            assert pipe is not None
+            with suppress(BrokenPipeError):
+                pipe.close()
+        self._child.wait()
+
+    def _kill(self) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(self._child.pid, signal.SIGKILL)
 
 
 def run(script: str, contestant: str, *arguments: str) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -45,6 +45,13 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(row) + " |" for row in lines)
 
 
+def _rounds(result: Mapping[str, Any]) -> str:
+    """How often was measured, in words."""
+    rounds, turns = result["rounds"], result.get("turns", 1)
+    said = f"{rounds} round{'s' * (rounds != 1)}"
+    return said if turns == 1 else f"{said} of {turns} turns"
+
+
 def markdown(result: dict[str, Any]) -> str:
     machine, runs = result["machine"], result["runs"]
     loads = [load for r in runs for load in r["load average"]]
@@ -55,7 +62,7 @@ def markdown(result: dict[str, Any]) -> str:
 
     where = (
         f"{machine['cpu']}, {machine['cores']} cores, {machine['system']}, "
-        f"Python {machine['python']}; {versions}; {partly}{result['rounds']} rounds; load average "
+        f"Python {machine['python']}; {versions}; {partly}{_rounds(result)}; load average "
         f"{min(loads):.1f} to {max(loads):.1f}. How it is counted: `benchmarks/README.md`."
     )
 
@@ -118,8 +125,7 @@ def overview(result: dict[str, Any]) -> str:
         )
     where = (
         f"{result['date']}, {machine['cpu']}, {machine['cores']} cores, Python "
-        f"{machine['python']}, {result['rounds']} "
-        f"{'round' if result['rounds'] == 1 else 'rounds'}. Below 1, symgrad takes less time than "
+        f"{machine['python']}, {_rounds(result)}. Below 1, symgrad takes less time than "
         "NumPy tuned by hand, and than the fastest peer. The fastest peer compiler takes so many "
         "times as long to compile. Memory is symgrad's, then the leanest peer's. symgrad has "
         "machine code, the extra `native`; the last column is the time of its NumPy "

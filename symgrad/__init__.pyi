@@ -424,7 +424,6 @@ from symgrad.rewrite.rule import Exact as Exact
 from symgrad.rewrite.rule import Rewrite as Rewrite
 from symgrad.rewrite.rule import rule as rule
 from symgrad.runtime.program import Program as Program
-from symgrad.runtime.subnormals import flush_subnormals as flush_subnormals
 from symgrad.solve.ode import odeint as odeint
 from symgrad.solve.roots import fixed_point as fixed_point
 from symgrad.solve.roots import minimizer as minimizer

@@ -56,6 +56,7 @@ def compile(
     threads: int | None = None,
     partial: bool = False,
     error: float | None = None,
+    flush_subnormals: bool = False,
 ) -> Program:
     """A program that computes `outputs` from arrays for `inputs`.
 
@@ -119,13 +120,21 @@ def compile(
     `Program.error`); beside a pole it may be off by more between them. Rules of finer grades are
     tried, then float64 for what rounding harms.
 
+    With `flush_subnormals` arithmetic takes floats nearer to 0 than 1.2e-38 in float32, and than
+    2.2e-308 in float64, for 0, as XLA always does. Intel's processors compute with them up to a
+    hundred times slower, as where gradients vanish. What follows may be far off, since the log of
+    such a number is -inf then. What only moves numbers, or changes their signs, leaves them as they
+    are, as do threads of BLAS's own, and the source that `save_source` writes. It takes the extra
+    `native`, with any `backend`.
+
     Raises `GraphError` for an `error` that no program keeps to, with the line, and beside
-    `memory_budget` or `jax`; for inputs that are no placeholders, share a name or are missing, for
-    updates of what is no variable, of another type, or given twice, and if no program is found
-    that needs at most `memory_budget`; the least that it tells is one that is enough; for a device
-    that is not there; for `exact="bits"` or `"values"`, `memory_budget`, `threads` or `partial`
-    with `jax`, and `partial` with `memory_budget`.
-    Raises `UnsupportedError` if JAX is not installed.
+    `memory_budget`, `jax` or `flush_subnormals`; for inputs that are no placeholders, share a name
+    or are missing, for updates of what is no variable, of another type, or given twice, and if no
+    program is found that needs at most `memory_budget`; the least that it tells is one that is
+    enough; for a device that is not there; for `exact="bits"` or `"values"`, `memory_budget`,
+    `threads` or `partial` with `jax`, and `partial` with `memory_budget`; for `flush_subnormals`
+    with `exact="bits"` or `"values"`.
+    Raises `UnsupportedError` if JAX is not installed, or llvmlite where it is needed.
 
     >>> x = placeholder("x", 3)
     >>> compile([x], sum(x * x))([1.0, 2.0, 3.0])
@@ -142,11 +151,18 @@ def compile(
         raise RewriteError(
             f"passes are several: with the usual ones, passes=({passes.name}, *sg.passes.DEFAULT)"
         )
+    if flush_subnormals and grade < Exact.ROUNDING:
+        raise GraphError(
+            f"flush_subnormals is not for exact={grade.name.lower()!r}: 0 in place of a subnormal "
+            "number is another value; leave it out, or use exact='rounding'"
+        )
     if error is not None:
         from symgrad.runtime.inspect.precision import precise
 
-        if memory_budget is not None or backend == "jax":
-            raise GraphError("error is not for memory_budget, nor for backend='jax'")
+        if memory_budget is not None or backend == "jax" or flush_subnormals:
+            raise GraphError(
+                "error is not for memory_budget, backend='jax' or flush_subnormals; leave one out"
+            )
         again = functools.partial(
             compile, inputs, outputs, updates, backend=backend, threads=threads, partial=partial
         )
@@ -197,7 +213,7 @@ def compile(
             backend,
             count,
             exactly,
-            device, shard,
+            device, shard, flush_subnormals,
         )  # fmt: skip
         return kind(graph, raw, trace, interface, split)
 

@@ -2,11 +2,13 @@
 
 import json
 import tracemalloc
+from time import perf_counter
 
 import numpy as np
 import pytest
 
 import symgrad as sg
+from benchmarks import __main__ as suite
 from benchmarks import machine, tables
 from benchmarks.contestant import arrays, difference
 from benchmarks.workloads import WORKLOADS
@@ -76,7 +78,8 @@ def test_a_run_becomes_tables():
     with_code = tables.markdown(result | {"runs": [contest | {"contestants": both}]})
     assert "| Rosenbrock | 0.50 | 1.25 (Numba) | – | 1.50, 1.00 (Numba) | 2.00 |" in with_code
     assert "- Rosenbrock: 1.25 × Numba, aim 1" in with_code
-    text = tables.markdown(json.loads(json.dumps(result)))
+    text = tables.markdown(json.loads(json.dumps(result | {"turns": 5})))
+    assert "1 round of 5 turns" in text
     assert "| Rosenbrock | 1.00 | 2.00 | failed |" in text
     assert "- Rosenbrock: 2.00 × tuned, aim 1.05" in text
     assert "- Rosenbrock: JAX: failed: no" in text
@@ -93,6 +96,44 @@ def test_a_run_is_told_in_a_readme(tmp_path):
     assert text.startswith(f"[all](benchmarks/results/2000-01-01.md) {tables.BEGIN}")
     assert "2 rounds" in text
     assert "old" not in text
+
+
+# Contestants, by what they do when they are asked for the first time, and again.
+BEGIN = """
+import json, os, subprocess, sys, time
+from itertools import chain
+def answer(ms): print(json.dumps({"status": "ok", "ms": ms, "compile ms": 10 * ms}), flush=True)
+"""
+FAKES = {
+    "tuned": "for i, _ in enumerate(chain([0], sys.stdin)): answer(2.0 + i)",
+    "naive": "sys.stderr.write('x' * 10**6)\n"
+    "for i, _ in enumerate(chain([0], sys.stdin)): answer(4.0 + 2 * i)",
+    "dies first": "os._exit(9)",
+    "dies later": "answer(1.0)\nos._exit(9)",
+    "hangs": "answer(1.0)\nsubprocess.Popen(['sleep', '60'])\ntime.sleep(60)",
+}
+
+
+@pytest.fixture
+def fakes(tmp_path, monkeypatch):
+    """What stands in for the contestants, each of which is asked in every turn."""
+    script = tmp_path / "fake.py"
+    script.write_text(f"{BEGIN}\nexec({FAKES!r}[sys.argv[1]])")
+    monkeypatch.setattr(suite, "SCRIPT", str(script))
+    return str(tmp_path)
+
+
+def test_processes_are_timed_in_turns_and_who_fails_is_out(fakes):
+    begun = perf_counter()
+    found = suite.rounds_of("kinked_f32", [*FAKES], 2, 3, 1, 1.0, 2.0, fakes)
+    assert perf_counter() - begun < 30
+    assert [[f["ms"] for f in (turn["tuned"], turn["naive"])] for turn in found] == [
+        [2.0, 4.0], [3.0, 6.0], [4.0, 8.0],
+    ] * 2  # fmt: skip
+    assert found[0]["dies first"] == {"status": "died: 9"}
+    assert [found[0]["dies later"]["status"], found[1]["dies later"]["status"]] == ["ok", "died: 9"]
+    assert found[1]["hangs"] == {"status": "over 2 s"}
+    assert all({*turn} == {"tuned", "naive"} for turn in found[2:])
 
 
 class LeNetAdam(LeNet):

@@ -109,6 +109,7 @@ OTHERS: Mapping[str, str] = MappingProxyType(
         "save": "graph.save(path), or sg.save_state(path, variables)",
         "scalar": "sg.placeholder(name, ())",
         "seed": "sg.random.key(seed), which you give to what draws",
+        "set_flush_denormal": "sg.compile(…, flush_subnormals=True)",
         "shared": "sg.variable(name, value)",
         "switch": "sg.where(condition, a, b)",
         "symbols": "sg.placeholder(name, shape, dtype)",

@@ -29,6 +29,7 @@ from symgrad.runtime.codegen import generate
 from symgrad.runtime.executor import StepFailed, execute
 from symgrad.runtime.feeding import Array
 from symgrad.runtime.source import Source
+from symgrad.runtime.subnormals import flushed
 from symgrad.runtime.workspace import allocate
 
 Backend: TypeAlias = Literal["numpy", "native", "reference", "jax"] | None
@@ -42,19 +43,21 @@ class Executable(Record):
     """A plan that can be run: its source, its function, and workspaces that nobody uses.
 
     `backend` is `reference` if the plan is walked, step by step, and its source is only to be read.
-    `annotate` is given the source, and returns it with what else there is to say.
+    `annotate` is given the source, and returns it with what else there is to say. If it `flushes`,
+    it takes subnormal numbers for 0.
     """
 
     plan: Plan
     filename: str
     backend: Backend = "numpy"
     annotate: Callable[[Source, Plan], Source] | None = None
+    flushes: bool = False
     free: list[list[Array]] = fresh(factory=list)
 
     @property
     def direct(self) -> Callable[..., tuple[Any, ...] | None] | None:
         """The function for all of it, from inputs to outputs, if it is one in machine code."""
-        return self.plan.direct
+        return None if self.flushes else self.plan.direct
 
     @cached_property
     def returns_one(self) -> bool:
@@ -93,10 +96,9 @@ class Executable(Record):
         The other next values are written into `nexts`. Raises `KernelError` for a step that fails.
         """
         try:
-            if self.is_quiet:
-                return self._called(inputs, current, nexts, workspace)
-            with np.errstate(all="ignore"):
-                return self._called(inputs, current, nexts, workspace)
+            if self.flushes:
+                return flushed(self._called, inputs, current, nexts, workspace)
+            return self._called(inputs, current, nexts, workspace)
         except KernelError:
             raise
         except StepFailed as failed:
@@ -105,6 +107,12 @@ class Executable(Record):
             raise self.explained(error) from error
 
     def _called(self, *arrays: Sequence[Any]) -> Sequence[Any]:
+        if self.is_quiet:
+            return self._walked(*arrays)
+        with np.errstate(all="ignore"):
+            return self._walked(*arrays)
+
+    def _walked(self, *arrays: Sequence[Any]) -> Sequence[Any]:
         if self.backend == "reference":
             return execute(self.plan, *arrays)
         found = self.function(*chain(*arrays))
@@ -182,9 +190,11 @@ class Executables:
         plan: Callable[[Mapping[str, int]], Plan],
         backend: Backend = "numpy",
         annotate: Callable[[Source, Plan], Source] | None = None,
+        flushes: bool = False,
     ) -> None:
         self.names = tuple(sorted(names))
         self._plan, self._backend, self._annotate = plan, backend, annotate
+        self._flushes = flushes
         self._used: OrderedDict[tuple[int, ...], Executable] = OrderedDict()
         self._lock = ProcessLock()
         self.fixed = None if names else self.of({})
@@ -242,7 +252,8 @@ class Executables:
         return tuple([sizes[n] for n in self.names])
 
     def _made(self, sizes: Mapping[str, int], filename: str = "<symgrad program>") -> Executable:
-        return Executable(self._plan(sizes), filename, self._backend, self._annotate)
+        plan = self._plan(sizes)
+        return Executable(plan, filename, self._backend, self._annotate, self._flushes)
 
 
 def _planning(sizes: Mapping[str, int]) -> str:

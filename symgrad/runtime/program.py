@@ -30,6 +30,7 @@ from symgrad.runtime.native import Natives
 from symgrad.runtime.prologue import Prologue, annotate_body, lower_body
 from symgrad.runtime.runner import Runner
 from symgrad.runtime.store import VariableStore
+from symgrad.runtime.subnormals import prepare
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,7 +52,7 @@ class Interface(Record, frozen=True):
     `form` makes of the outputs what a call returns; `output_names` are their names, those of next
     values last; `updated` are the variables that a call updates; `forms` are those of the arguments
     by position, None if each is one array. `backend`, `threads`, `device` and `shard` are those of
-    `compile`; `exact` if no bit may differ from NumPy's.
+    `compile`; `exact` if no bit may differ from NumPy's; `flushes` if subnormal numbers count as 0.
     """
 
     form: Callable[[Sequence[Any]], Any]
@@ -63,6 +64,7 @@ class Interface(Record, frozen=True):
     exact: bool = False
     device: str | None = None
     shard: Mapping[str, int] | None = None
+    flushes: bool = False
 
 
 class Program(Displayed, Runner):
@@ -116,6 +118,8 @@ class Program(Displayed, Runner):
         updated, backend, threads = interface.updated, interface.backend, interface.threads
         names = {name for n in placeholders for name in n.tensor.names}
         annotate = None if split is None else annotate_body
+        if interface.flushes:
+            prepare()
         if backend in (None, "native"):
             insist = backend == "native"
             self.natives = Natives(exact=interface.exact, insist=insist, threads=threads)
@@ -134,7 +138,7 @@ class Program(Displayed, Runner):
             prologue = Prologue(split, executables, placeholders, variables)
         return (
             Feeder(placeholders, interface.forms),
-            Executables(names, plan, backend, annotate),
+            Executables(names, plan, backend, annotate, interface.flushes),
             VariableStore(variables, updated, prologue),
         )
 

@@ -1,63 +1,65 @@
-"""Subnormal numbers taken for 0, in this thread and wherever it shares its work."""
+"""Subnormal numbers taken for 0, in a call of a program and wherever it shares its work.
+
+Each thread has its own mode, which a thread that it makes inherits and keeps. So who helps another
+takes over the mode of that one, whatever its own is.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import partial
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
 
 from symgrad.ir.errors import UnsupportedError
-from symgrad.runtime.threads import SLOTS, Context
+from symgrad.runtime.threads import SLOTS, Work
 
 if TYPE_CHECKING:
     from symgrad.native.mode import Mode
 
+T = TypeVar("T")
 
-@contextmanager
-def flush_subnormals() -> Iterator[None]:
-    """A context in which subnormal numbers count as 0, as they do in XLA.
 
-    Subnormal are floats nearer to 0 than 1.2e-38 in float32, and 2.2e-308 in float64. Intel's
-    processors take up to a hundred times as long for them, which slows down training whose
-    gradients vanish. Here each that is an operand or a result becomes a zero of its sign, so that
-    results may differ by no more than these numbers, unless they are divided by. That holds for all
-    that this thread computes, by NumPy or in machine code, and for the threads that a program
-    shares its work with; not for threads of BLAS's own, and not for processes or other threads that
-    work is given to. It can decorate a function, too. Do not `await` or `yield` within: the mode is
-    the thread's. float16 is left alone.
-
-    Raises `UnsupportedError` without the extra `native`, or on a processor that is not known.
-
-    >>> with flush_subnormals():
-    ...     float(np.float32(1e-30) * np.float32(1e-10))
-    0.0
-    """
+def prepare() -> None:
+    """Find out how to flush, before the first call that does. Raises `UnsupportedError`."""
     from symgrad.native.engine import Unavailable
-    from symgrad.native.mode import mode
 
     try:
-        here = mode()
+        _mode()
     except Unavailable as error:
-        raise UnsupportedError(f"subnormal numbers cannot be flushed: {error}") from error
-    # From here on always: a thread that is made within inherits the mode, and keeps it.
-    SLOTS.of_caller = _as_this_thread
-    with _in_mode(here, here.get() | here.flush):
-        yield
+        raise UnsupportedError(
+            f"flush_subnormals needs machine code: {error}; leave it out, or install llvmlite: "
+            "pip install 'symgrad[native]'"
+        ) from None
+    SLOTS.handed_over = _as_here
 
 
-def _as_this_thread() -> Context:
+def _mode() -> Mode:
     from symgrad.native.mode import mode
 
-    here = mode()
-    return partial(_in_mode, here, here.get())
+    return mode()
 
 
-@contextmanager
-def _in_mode(here: Mode, wanted: int) -> Iterator[None]:
+def flushed(function: Callable[..., T], *args: object) -> T:
+    """The result of a function that runs with subnormal numbers taken for 0."""
+    here = _mode()
     own = here.get()
     try:
-        here.set(wanted)
-        yield
-    finally:
+        here.set(own | here.flush)
+        return function(*args)
+    finally:  # in one call, which no Ctrl-C divides
         here.set(own)
+
+
+def _as_here(work: Work) -> Work:
+    """Work for another thread, which computes as this one does."""
+    there = _mode()
+    wanted = there.get()
+
+    def helping() -> None:
+        own = there.get()
+        try:
+            there.set(wanted)
+            work()
+        finally:
+            there.set(own)
+
+    return helping

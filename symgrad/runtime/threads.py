@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import suppress
 from functools import lru_cache, partial
 from threading import Lock, Thread
 from typing import Any, TypeAlias
@@ -27,13 +27,13 @@ def available() -> int:
     return min(os.cpu_count() or 1, MOST_THREADS)
 
 
-Context: TypeAlias = "Callable[[], AbstractContextManager[Any]]"
+Work: TypeAlias = Callable[[], None]
 
 
 class _Slots:
-    """`of_caller()`, asked in a thread, is the context that whoever helps it enters."""
+    """`handed_over(work)`, asked in a thread, is the work as another one is to do it."""
 
-    of_caller: Callable[[], Context] = staticmethod(lambda: nullcontext)
+    handed_over: Callable[[Work], Work] = staticmethod(lambda work: work)
 
 
 SLOTS = _Slots()
@@ -122,10 +122,10 @@ def share(
     Raises what a call raises, after all threads have stopped. A second Ctrl-C does not wait for
     them: after an exception their workspaces must not be used again.
     """
-    left, context = deque(starts), SLOTS.of_caller()
+    left = deque(starts)
 
     def worker(workspace: Sequence[Any]) -> None:
-        with context(), np.errstate(all="ignore"):
+        with np.errstate(all="ignore"):
             while True:
                 try:
                     start = left.popleft()
@@ -134,7 +134,7 @@ def share(
                 work(start, *workspace)
 
     pool = _helpers(os.getpid())
-    others = [pool.submit(partial(worker, w)) for w in workspaces[1:]]
+    others = [pool.submit(SLOTS.handed_over(partial(worker, w))) for w in workspaces[1:]]
     errors = list[BaseException | None]()
     try:
         worker(workspaces[0])

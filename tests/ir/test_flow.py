@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from math import inf
+from time import perf_counter
 
 import networkx as nx
 import pytest
@@ -44,6 +45,18 @@ def test_a_long_chain_is_cut_at_its_least_edge():
     for v in range(length):
         network.add(v, v + 1, 1 if v == 4000 else 2)
     assert network.behind(0, length) == set(range(4001, length + 1))
+
+
+def test_a_chain_that_is_fed_everywhere_takes_little_time():
+    """A path at a time, it takes minutes."""
+    network, length = Network(), 20_000
+    for v in range(2, length):
+        network.add(v, v + 1)
+        network.add(0, v, 1 + v % 3)
+    network.add(length, 1, 5)
+    begun = perf_counter()
+    assert network.behind(0, 1) == {1}
+    assert perf_counter() - begun < 20
 
 
 def test_capacities_may_be_fractions():

@@ -18,7 +18,7 @@ import symgrad as sg
 from symgrad.ir.graph import Graph
 from symgrad.native import engine as engines
 from symgrad.native import store as stores
-from symgrad.native.engine import Engine, Unavailable, host
+from symgrad.native.engine import OPTIMISED, Engine, Unavailable, host
 from symgrad.native.kernel import compiled
 from symgrad.native.store import Store, standard_folder
 from tests.native.mapped import mapped
@@ -32,6 +32,14 @@ def graph(number=3.0):
 
 
 X = np.linspace(-3, 3, 100, dtype=np.float32)
+
+
+def test_kernels_are_optimised():
+    x = sg.placeholder("x", (100, 100))
+    program = sg.compile(x, sg.exp(x) * x, backend="native")
+    program(np.ones((100, 100)))
+    (kernel,) = program.native
+    assert OPTIMISED in kernel.ir
 
 
 def test_a_kept_object_is_not_compiled_again(tmp_path, monkeypatch):
