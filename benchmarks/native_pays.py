@@ -1,16 +1,17 @@
 """Is what `backend=None` takes as machine code never slower? python -m benchmarks.native_pays.
 
 Each op with a native form is put into small groups, in float32 and float64, of arrays that stay in
-the cache and of some that do not. Of those that are taken as machine code, the table has the time
-as a part of that of the NumPy program: the least of many calls of each, interleaved, one thread.
-It ends with what is slower, and fails if there is any. `python -m benchmarks.native_pays exp sum`
-asks about some ops only.
+the cache and of some that do not; those for which NumPy has no loop stand alone, too. Of those that
+are taken as machine code, the table has the time as a part of that of the NumPy program: the least
+of many calls of each, interleaved, one thread. It ends with what is slower, and fails if there is
+any. `python -m benchmarks.native_pays exp sum` asks about some ops only.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -39,11 +40,16 @@ ROWS: dict[str, Callable[[Node, Node], Node]] = {
 
 def groups(op: Op, *operands: Node) -> Iterator[Node]:
     """The op alone with one that is cheap, and twice."""
-    y = call(op.name, *operands[: op.operands[0]])
+    y = alone(op, *operands)
     if y.dtype.kind == "f":
         yield y * operands[0] + operands[1]
     else:
         yield sg.where(y, *operands) if y.dtype == bool else sg.astype(y, operands[0].dtype)
+
+
+def alone(op: Op, *operands: Node) -> Node:
+    """The op and nothing else."""
+    return call(op.name, *operands[: op.operands[0]])
 
 
 def ratio(inputs: list[Node], y: Node, limits: tuple[float, float]) -> float | None:
@@ -64,6 +70,8 @@ def rows(wanted: list[str]) -> Iterator[tuple[str, Any]]:
     for op in REGISTRY.every().values():
         if op.elementwise and operation(op) is not None and (not wanted or op.name in wanted):
             yield op.name, lambda x, y, op=op: next(groups(op, x, y))
+            if not isinstance(op.kernel, np.ufunc):
+                yield f"{op.name} alone", partial(alone, op)
     yield from (item for item in ROWS.items() if not wanted or item[0] in wanted)
 
 

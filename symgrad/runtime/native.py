@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from symgrad.ir.dims import Shape, product
 from symgrad.ir.errors import UnsupportedError
 from symgrad.ir.evaluate import resolve
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
 # A thousand calls make up for the time that it takes to compile a group that makes so many bytes,
 # and to start what compiles: 0.05 s once in a process, 0.01 to 0.1 s for the group.
 LEAST_BYTES = 2**18
+# The same of a single op: so many hundredths of a nanosecond that a call takes NumPy longer.
+LEAST_SAVED = 3_000_000
 # A small program is one function if it has so many ops, and is compiled in a moment.
 LEAST_OPS, MOST_NODES = 4, 400
 
@@ -95,17 +99,34 @@ class Natives:
         return self._alone(self._placed(self._cut(graph, sizes), sizes), sizes)
 
     def _alone(self, graph: Graph, sizes: Mapping[str, int]) -> Graph:
-        """A graph in which large ops that are in no group are groups of their own, for threads."""
-        if self.threads < 2:
-            return graph
+        """A graph in which some ops that are in no group are groups of their own.
+
+        They are large ones, for threads, and those that take NumPy much longer.
+        """
         found = {}
         for node in graph.nodes:
-            is_one = node.op.elementwise and not isinstance(node.type, tuple)
-            is_large = is_one and _bytes_of(node, sizes) * self.times >= LEAST_BYTES
+            if not node.op.elementwise or isinstance(node.type, tuple):
+                continue
+            is_large = _bytes_of(node, sizes) * self.times >= LEAST_BYTES
             if is_large and self._shares(group := group_of_one(node)):
                 if self._is_worth(group, sizes):
                     found[node] = group
+            elif (is_large or self.insist) and self._is_slow(node, sizes):
+                if self._all_fit([group := group_of_one(node)], sizes):
+                    found[node] = group
         return with_groups_of_one(graph, found) if found and self._has_host() else graph
+
+    def _is_slow(self, node: Node, sizes: Mapping[str, int]) -> bool:
+        """Whether NumPy has no loop of its own for an op, and it is worth compiling alone."""
+        if isinstance(node.op.kernel, np.ufunc) or node.op.cast:
+            return False
+        from symgrad.native.operations import operation
+
+        found = operation(node.op)
+        if found is None or self.insist:
+            return found is not None
+        saved = (found.numpy - found.cost) * _size(node.shape, sizes) * self.times
+        return saved >= LEAST_SAVED
 
     def _shares(self, graph: GraphLike) -> bool:
         """Whether several threads compute a group, and that gives no other bits than one thread."""

@@ -156,6 +156,32 @@ def test_threads_share_a_large_op_alone_with_the_bits_of_numpy():
     assert not native_steps(sg.compile([w, g], sg.exp(w), backend=None, threads=2))
 
 
+def test_an_op_alone_for_which_numpy_has_no_loop_is_native_where_it_pays():
+    for y in (sg.special.erf(x), sg.sigmoid(x), sg.nn.softplus(x)):
+        one, two, insisting, plain = (
+            sg.compile(x, y, backend=backend, threads=threads)
+            for backend, threads in ((None, 1), (None, 2), ("native", 1), ("numpy", 1))
+        )
+        np.testing.assert_allclose(one(X), plain(X), rtol=4e-7)
+        assert len(native_steps(one)) == 1, y
+        for other in (two, insisting):
+            assert_same_bits(other(X), one(X))
+        assert_same_bits(sg.compile(x, y, backend=None, exact="bits")(X), plain(X))
+        one(X[:20])
+        assert not native_steps(one), y
+    relu = sg.compile(x, sg.relu(x), backend=None, threads=1)
+    assert_same_bits(relu(X), np.maximum(X, 0))
+    assert not native_steps(relu), "what it saves is too little here"
+    insisting = sg.compile(x, sg.relu(x), backend="native")
+    assert_same_bits(insisting(X), np.maximum(X, 0))
+    assert native_steps(insisting)
+    # Complex numbers have no native form, and NumPy has a loop for a cast.
+    for z in (sg.where(x > 0, x + 0j, 1j), x.astype("float64")):
+        program = sg.compile(x, z, backend="native", threads=1)
+        assert_same_bits(program(X), sg.compile(x, z)(X))
+        assert not native_steps(program)
+
+
 def test_large_groups_are_native_where_it_pays():
     outputs = kinked()
     program = sg.compile([x, y], outputs, backend=None)
