@@ -39,7 +39,7 @@ ROWS: dict[str, Callable[[Node, Node], Node]] = {
 
 
 def groups(op: Op, *operands: Node) -> Iterator[Node]:
-    """The op alone with one that is cheap, and twice."""
+    """The op with others that are cheap."""
     y = alone(op, *operands)
     if y.dtype.kind == "f":
         yield y * operands[0] + operands[1]

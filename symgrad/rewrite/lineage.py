@@ -37,9 +37,12 @@ class Way(NamedTuple):
 
 
 class Lineage:
-    """The way of every node from the `raw` graph to the `final` one."""
+    """The way of every node from the `raw` graph to the `final` one.
 
-    def __init__(self, raw: Graph, final: Graph, trace: Trace) -> None:
+    What `runs` may be made of nodes that were built again when the plan was made.
+    """
+
+    def __init__(self, raw: Graph, final: Graph, trace: Trace, runs: Iterable[Node] = ()) -> None:
         self.raw = raw
         self.trace = trace
         self._classes = _Classes()
@@ -49,7 +52,7 @@ class Lineage:
         # What the inner nodes of fused nodes compute, written out over the operands.
         self._written_out: dict[Node, Node] = {}
         self._results: dict[Node, list[Node]] = {}
-        for node in topological([*raw.inputs, *roots, *ends]):
+        for node in topological([*raw.inputs, *roots, *ends, *runs]):
             self._enter(node)
         for entry in trace.fired:
             self._classes.merge(entry.before, entry.after)

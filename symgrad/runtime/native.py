@@ -39,8 +39,9 @@ if TYPE_CHECKING:
 # A thousand calls make up for the time that it takes to compile a group that makes so many bytes,
 # and to start what compiles: 0.05 s once in a process, 0.01 to 0.1 s for the group.
 LEAST_BYTES = 2**18
-# The same of a single op: so many hundredths of a nanosecond that a call takes NumPy longer.
-LEAST_SAVED = 3_000_000
+# They make up for a single op that takes NumPy 30 µs longer, in hundredths of a nanosecond; a cheap
+# one takes it about so much longer for an element.
+LEAST_SAVED, CHEAP = 3_000_000, 10
 # A small program is one function if it has so many ops, and is compiled in a moment.
 LEAST_OPS, MOST_NODES = 4, 400
 
@@ -80,13 +81,13 @@ class Natives:
         return fused if wanted and self._has_host() else graph
 
     def _has_host(self) -> bool:
-        """Whether there is machine code here; if not it is noted why."""
+        """Whether there is machine code here; if not it is noted why, or an error."""
         from symgrad.native.engine import Unavailable, host
 
         try:
             host()
         except Unavailable as error:
-            self.reasons[str(error)] = None
+            self._refuse(error)
             return False
         return True
 
@@ -111,28 +112,32 @@ class Natives:
             if is_large and self._shares(group := group_of_one(node)):
                 if self._is_worth(group, sizes):
                     found[node] = group
-            elif (is_large or self.insist) and self._is_slow(node, sizes):
-                if self._all_fit([group := group_of_one(node)], sizes):
+            elif (is_large or self.insist) and self._pays_alone(node, sizes):
+                if self._fit([group := group_of_one(node)], sizes):
                     found[node] = group
         return with_groups_of_one(graph, found) if found and self._has_host() else graph
 
-    def _is_slow(self, node: Node, sizes: Mapping[str, int]) -> bool:
-        """Whether NumPy has no loop of its own for an op, and it is worth compiling alone."""
+    def _pays_alone(self, node: Node, sizes: Mapping[str, int]) -> bool:
+        """Whether an op for which NumPy has no loop is worth compiling alone, or is to be."""
         if isinstance(node.op.kernel, np.ufunc) or node.op.cast:
             return False
+        count = _size(node.shape, sizes) * self.times
+        if not (node.op.expensive or self.insist) and count * CHEAP < LEAST_SAVED:
+            return False  # which needs no table of costs
         from symgrad.native.operations import operation
 
         found = operation(node.op)
         if found is None or self.insist:
             return found is not None
-        saved = (found.numpy - found.cost) * _size(node.shape, sizes) * self.times
-        return saved >= LEAST_SAVED
+        return (found.numpy - found.cost) * count >= LEAST_SAVED
 
     def _shares(self, graph: GraphLike) -> bool:
         """Whether several threads compute a group, and that gives no other bits than one thread."""
+        if self.threads < 2:
+            return False
         from symgrad.native.groups import is_admitted
 
-        return self.threads > 1 and all(is_admitted(n, exact=True) for n in graph.nodes if n.inputs)
+        return all(is_admitted(n, exact=True) for n in graph.nodes if n.inputs)
 
     def _cut(self, graph: Graph, sizes: Mapping[str, int]) -> Graph:
         """A graph in which operands are cut in place of what is computed of them."""
@@ -151,16 +156,24 @@ class Natives:
         return found if made and self._all_fit(made, sizes) else graph
 
     def _all_fit(self, groups: Sequence[GraphLike], sizes: Mapping[str, int]) -> bool:
-        """Whether all groups can be machine code, and are to be."""
+        """Whether all groups can be machine code, and are to be, and there is machine code here."""
         from symgrad.native.engine import Unavailable, host
+
+        try:
+            return self._fit(groups, sizes) and bool(host())
+        except Unavailable:
+            return False
+
+    def _fit(self, groups: Sequence[GraphLike], sizes: Mapping[str, int]) -> bool:
+        """Whether all groups can be machine code, and are to be; to ask does not start LLVM."""
         from symgrad.native.groups import Group
         from symgrad.native.space import NotNative
 
         try:
             fit = [Group(g, sizes, exact=self.exact) for g in groups]
-            return bool(fit) and all(self._is_worth(g, sizes) for g in groups) and bool(host())
-        except (NotNative, Unavailable):
+        except NotNative:
             return False
+        return bool(fit) and all(self._is_worth(g, sizes) for g in groups)
 
     def _placed(self, graph: Graph, sizes: Mapping[str, int]) -> Graph:
         """A graph in which what is placed in arrays is fused with what reads them.

@@ -182,6 +182,18 @@ def test_an_op_alone_for_which_numpy_has_no_loop_is_native_where_it_pays():
         assert not native_steps(program)
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_why_tells_of_an_op_alone_and_of_what_reads_it(threads):
+    w = sg.placeholder("w", (C, C), "float32")
+    y = sg.special.erf(x @ w)
+    z = y @ w
+    program = sg.compile([x, w], z, backend=None, threads=threads)
+    program(X, X[:C])
+    assert native_steps(program)
+    for node, number in ((y, 1), (z, 2)):
+        assert f"computed as written, by step {number}" in str(program.why(node))
+
+
 def test_large_groups_are_native_where_it_pays():
     outputs = kinked()
     program = sg.compile([x, y], outputs, backend=None)

@@ -46,6 +46,16 @@ def test_where_there_is_no_machine_code_numpy_does_the_work(no_llvm):
         insisting(X, Y)
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_op_alone_says_so_too(threads, no_llvm):
+    y = sg.special.erf(x)
+    program = sg.compile(x, y, backend=None, threads=threads)
+    assert_same_bits(program(X), sg.compile(x, y)(X))
+    assert "left to NumPy, not machine code: llvmlite is not there" in str(program.why(y))
+    with pytest.raises(sg.UnsupportedError, match=r"pip install 'symgrad\[native\]'"):
+        sg.compile(x, y, backend="native", threads=threads)(X)
+
+
 def test_subnormal_numbers_cannot_be_flushed_then(monkeypatch):
     monkeypatch.setattr("symgrad.native.mode.mode", missing)
     with pytest.raises(sg.UnsupportedError, match="flush_subnormals needs machine code: llvmlite"):
@@ -92,11 +102,12 @@ def test_llvm_is_started_only_for_groups_that_pay(monkeypatch):
     assert program.natives.reasons
 
 
-def test_a_small_program_imports_no_compiler():
+@pytest.mark.parametrize(("size", "y"), [(50, "sg.exp(x) * 2 + x"), (100_000, "sg.relu(x)")])
+def test_a_program_that_stays_numpys_imports_no_compiler(size, y):
     code = (
         "import sys, numpy as np, symgrad as sg\n"
-        "x = sg.placeholder('x', (50,))\n"
-        "sg.compile([x], [sg.exp(x) * 2 + x], backend=None)(np.ones(50))\n"
+        f"x = sg.placeholder('x', ({size},))\n"
+        f"sg.compile([x], [{y}], backend=None, threads=1)(np.ones({size}))\n"
         "names = ('llvmlite', 'symgrad.native.')\n"
         "sys.exit(any(m.startswith(names) for m in sys.modules))\n"
     )

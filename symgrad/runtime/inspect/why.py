@@ -130,7 +130,8 @@ class Explainer:
         self.raw, self.nodes = raw, list(with_bodies(raw))
         self.in_bodies = {*self.nodes}.difference(raw.nodes)
         self.plan = plan
-        self.lineage = Lineage(raw, plan.graph, trace)
+        within = (own for step in plan.steps for _, own in step.within())
+        self.lineage = Lineage(raw, plan.graph, trace, [*(s.node for s in plan.steps), *within])
         self.text = source.text.splitlines()
         self.lines = source.lines
         self.line_of = {step: line for line, step in reversed(source.lines.items())}
